@@ -9,7 +9,7 @@ use std::{
 };
 
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileKind, FileSystem, WalkOptions};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions};
 
 use crate::{command::command as yfs_command, script::now};
 

@@ -10,8 +10,9 @@ use futures::FutureExt;
 use yfs::{Workspace, WorkspaceError, WorkspaceFs};
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    CopyOptions, CreateMode, FileContent, FileKind, FileSystem, FsCode, FsError, MkdirOptions,
-    MoveOptions, Op, RemoveOptions, TextReplacement, VersionBase, WalkOptions, WriteOptions,
+    CopyOptions, CreateMode, FileContent, FileKind, FileSystem, FileSystemExt, FsCode, FsError,
+    MkdirOptions, MoveOptions, Op, RemoveOptions, TextReplacement, VersionBase, WalkOptions,
+    WriteOptions,
 };
 
 /// A user of a workspace that runs the lines of a script.

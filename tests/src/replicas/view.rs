@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use yfs::Workspace;
 use yfs_engine::{id::FileId, path::VPath};
 use yfs_store::DocName;
-use yfs_vfs::{FileKind, FileSystem, FsCode, WalkOptions};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, FsCode, WalkOptions};
 
 use crate::script::now;
 

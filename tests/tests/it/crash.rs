@@ -16,7 +16,7 @@ use yfs_tests::{
     process::{Process, options, role, write_line},
     script::{Player, now, path, play_on},
 };
-use yfs_vfs::{FileKind, FileSystem, MemoryFs, WalkOptions};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, MemoryFs, WalkOptions};
 
 /// How many calls a script has; a child is killed before it has made them all.
 const N_CALLS: usize = 100_000;

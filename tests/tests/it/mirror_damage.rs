@@ -22,7 +22,7 @@ use yfs_tests::{
     mirror::{Shown, mirror_once, shown_in_workspace, shown_on_disk},
     script::{now, path},
 };
-use yfs_vfs::{FileSystem, MoveOptions, RemoveOptions, WalkOptions, WriteOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, MoveOptions, RemoveOptions, WalkOptions, WriteOptions};
 
 /// The file that only the workspace has changed since both sides agreed.
 const AHEAD: &str = "ahead.txt";

@@ -16,7 +16,7 @@ pub use self::{
     audit_directory::{
         AuditDirectoryLimits, DirectoryAuditSink, SelectedRecords, select_audit_records,
     },
-    audited_fs::{AuditOrigin, AuditedFs},
+    audited_fs::{AuditOrigin, AuditedFs, FileAudit},
 };
 
 /// One call of a tool, or one operation of a filesystem.

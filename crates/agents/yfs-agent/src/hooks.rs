@@ -1,8 +1,8 @@
 //! Policies around any filesystem: audit, rate limit, quota, and checks of contents.
 //!
-//! [`CallAuditor`] and [`CallRateLimit`] see each call and are guards for
-//! [`GuardedFs`](yfs_vfs::guarded_fs::GuardedFs). [`HookedFs`] asks [`WriteHook`]s, which also see
-//! what a change would make: [`StorageQuota`] and [`ContentCheck`]. The wrappers can be combined;
+//! All are guards for [`GuardedFs`](yfs_vfs::guarded_fs::GuardedFs): [`CallAuditor`] and
+//! [`CallRateLimit`] see each call, and [`WriteHooks`] ask [`WriteHook`]s, which also see what a
+//! change would make: [`StorageQuota`] and [`ContentCheck`]. The wrappers can be combined;
 //! the outermost sees a call first.
 
 mod call_guards;
@@ -14,6 +14,6 @@ mod tests;
 
 pub use self::{
     call_guards::{AuditedCall, CallAuditor, CallRateLimit, MonotonicClock, RateExceeded},
-    hooked_fs::{HookedFs, PlannedChange, WriteHook},
+    hooked_fs::{HookedFs, PlannedChange, WriteHook, WriteHooks},
     write_hooks::{ContentCheck, ContentRejection, QuotaExceeded, StorageQuota},
 };

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_types::{id::FileId, path::VPath};
 use yfs_vfs::{
-    CallScope, ChangeAuthor, EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError, Op,
-    TextReplacement,
+    CallScope, ChangeAuthor, EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError,
+    FsView, Op, TextReplacement,
 };
 
 use crate::{
-    audit::{AuditOrigin, AuditedFile, AuditedFs},
+    audit::{AuditOrigin, AuditedFile, AuditedFs, FileAudit},
     history::{FileHistory, UndoneChange, change_label},
     session::{AgentSession, RememberedRead},
     tool::CallContext,
@@ -64,16 +64,16 @@ impl ToolCall {
         context: CallContext,
         scope: CallScope,
     ) -> Self {
-        let files = session.fs().in_new_step().unwrap_or_else(|| session.fs().clone());
-        let files = files.for_call(&scope).unwrap_or(files);
+        let files = session.fs().view(FsView::NewStep).unwrap_or_else(|| session.fs().clone());
+        let files = files.view(FsView::ForCall(&scope)).unwrap_or(files);
         let origin = || AuditOrigin {
             actor: session.actor().clone(),
             session: session.id().clone(),
             call_id: context.call_id.clone(),
             tool: Some(SmolStr::new(tool)),
         };
-        let audited =
-            session.audit().map(|sink| AuditedFs::new(files.clone(), sink.clone(), origin()));
+        let audit = session.audit().map(|sink| FileAudit::new(sink.clone(), origin()));
+        let audited = audit.map(|audit| AuditedFs::new(files.clone(), audit));
         let fs = match &audited {
             Some(audited) => Arc::new(audited.clone()),
             None => files,
@@ -111,7 +111,8 @@ impl ToolCall {
 
     /// Returns the origin and the files of the audit record, if there is a sink.
     pub(crate) fn audited(&self) -> Option<(&AuditOrigin, Vec<AuditedFile>)> {
-        self.audited.as_ref().map(|audited| (audited.origin(), audited.touched_files()))
+        let audit = self.audited.as_ref().map(AuditedFs::guard);
+        audit.map(|audit| (audit.origin(), audit.touched_files()))
     }
 
     /// Undoes the changes of the session, and records the files whose versions that changed.
@@ -122,7 +123,9 @@ impl ToolCall {
     ) -> Result<Vec<UndoneChange>, FsError> {
         let undo = history.undo_session(self.session.actor(), self.session.id());
         match &self.audited {
-            Some(audited) => audited.record_beside(paths, undo).await,
+            Some(audited) => {
+                audited.guard().record_change(audited.inner(), Op::Write, paths, undo).await
+            }
             None => undo.await,
         }
     }
@@ -147,7 +150,7 @@ impl ToolCall {
             if stat.version.as_ref() == Some(&content.version) || n_attempts == 4 {
                 let (version, data) = (content.version.clone(), content.data.clone());
                 if let Some(audited) = &self.audited {
-                    audited.note_read(path, &version);
+                    audited.guard().note_read(path, &version);
                 }
                 let read = RememberedRead { version: Some(version), content: Some(data) };
                 let mut memory = self.session.memory().lock();

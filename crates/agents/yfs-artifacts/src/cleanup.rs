@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use yfs_types::{path::VPath, time::Millis};
-use yfs_vfs::{FileKind, FsCode, FsError, RemoveOptions, WalkEntry, WalkOptions};
+use yfs_vfs::{FileKind, FileSystemExt, FsCode, FsError, RemoveOptions, WalkEntry, WalkOptions};
 
 use crate::file_store::FileSystemStore;
 

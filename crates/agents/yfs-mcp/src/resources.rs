@@ -14,7 +14,7 @@ use rmcp::{
 };
 use yfs_agent::{CallContext, ToolCall};
 use yfs_types::path::VPath;
-use yfs_vfs::{FileKind, FileSystem, FsCode, FsError, WalkOptions};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, FsCode, FsError, WalkOptions};
 
 use crate::{
     approvals::{CANNOT_ASK, CallApprovals},

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bashkit::{Bash, ExecutionLimits, MemoryLimits};
 use yfs_agent::{CommandExecutor, CommandOutput, ExecuteError, ExecuteOptions};
 use yfs_types::path::VPath;
-use yfs_vfs::FileSystem;
+use yfs_vfs::{FileSystem, FsView};
 
 use crate::{
     builtins::{LinkFiles, RemoveFiles},
@@ -139,8 +139,8 @@ impl CommandExecutor for ShellExecutor {
         let limit = options.timeout.unwrap_or(self.limits.timeout);
         let max_output = options.max_output_bytes;
         let files = (self.files)(command);
-        let files = files.in_new_step().unwrap_or(files);
-        let of_call = options.scope.as_ref().and_then(|scope| files.for_call(scope));
+        let files = files.view(FsView::NewStep).unwrap_or(files);
+        let of_call = options.scope.as_ref().and_then(|scope| files.view(FsView::ForCall(scope)));
         let files = of_call.unwrap_or(files);
         let fs = Arc::new(ShellFs::new(files, self.limits));
         let bash = self.build(fs.clone(), limit, max_output);

@@ -23,8 +23,8 @@ use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, Metadata, Result};
 use parking_lot::Mutex;
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
-    CopyOptions, FileKind, FsCode, FsError, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
-    VersionBase, VersionToken, WriteOptions,
+    CopyOptions, FileAttribute, FileKind, FsCode, FsError, MkdirOptions, MoveOptions, Op,
+    RemoveOptions, Stat, VersionBase, VersionToken, WriteOptions,
 };
 
 use crate::executor::ShellLimits;
@@ -253,7 +253,10 @@ impl FileSystem for ShellFs {
         if self.scratch.lock().contains_key(&path) {
             return Ok(());
         }
-        self.inner.chmod(&path, mode).await.map_err(|error| convert(&error))
+        self.inner
+            .set_attribute(&path, FileAttribute::Mode(mode))
+            .await
+            .map_err(|error| convert(&error))
     }
 
     async fn set_modified_time(&self, path: &Path, time: SystemTime) -> Result<()> {
@@ -263,7 +266,10 @@ impl FileSystem for ShellFs {
         }
         let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mtime = Millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
-        self.inner.utimes(&path, mtime).await.map_err(|error| convert(&error))
+        self.inner
+            .set_attribute(&path, FileAttribute::Mtime(mtime))
+            .await
+            .map_err(|error| convert(&error))
     }
 }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use yfs_agent::{CommandExecutor, ExecuteError, ExecuteOptions};
 use yfs_shell::{ShellExecutor, ShellLimits};
-use yfs_vfs::{CancellationToken, FileSystem, FileSystemExt, MemoryFs};
+use yfs_vfs::{CancellationToken, FileSystemExt, MemoryFs};
 
 /// The most output that a command may print.
 const MAX_OUTPUT: usize = 10_000;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use thiserror::Error;
 use yfs_types::path::{PathError, VPath};
 use yfs_vfs::{
-    ChunkStream, FileKind, FileSystem, FsCode, FsError, GlobQuery, GrepQuery, Metadata,
-    MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions, WriteOptions,
+    ChunkStream, FileKind, FileSystem, FileSystemExt, FsCode, FsError, GlobQuery, GrepQuery,
+    Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions, WriteOptions,
 };
 
 use crate::{
@@ -282,7 +282,7 @@ impl ThreadFiles {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::set_metadata`].
+    /// As [`FileSystemExt::set_metadata`].
     pub async fn patch_metadata(&self, path: &str, patch: &Metadata) -> Result<FileRecord> {
         let path = parse(Op::SetMetadata, path)?;
         if let Some(own) = own_member(patch) {

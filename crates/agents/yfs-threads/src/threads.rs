@@ -4,8 +4,8 @@ use thiserror::Error;
 use yfs::{Workspace, WorkspaceError, WorkspaceFs};
 use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    CopyOptions, FileKind, FileSystem, FsCode, FsError, Metadata, MkdirOptions, RemoveOptions,
-    Stat, TreeTotals, WalkOptions,
+    CopyOptions, FileKind, FileSystem, FileSystemExt, FsCode, FsError, Metadata, MkdirOptions,
+    RemoveOptions, Stat, TreeTotals, WalkOptions,
 };
 
 use crate::{

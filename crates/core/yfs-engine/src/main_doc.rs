@@ -219,7 +219,7 @@ impl MainDoc {
     /// Returns the number of rows that are in memory: all of them, unless the document is on a
     /// checkpoint.
     pub fn n_rows_in_memory(&self) -> usize {
-        self.files.n_in_memory().max(self.tree.n_in_memory())
+        self.files.n_in_memory().max(self.tree.nodes.n_in_memory())
     }
 
     /// Returns the settings.

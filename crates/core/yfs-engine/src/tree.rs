@@ -69,12 +69,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct TreeIndex {
     workspace: WorkspaceId,
-    arena: NodeArena,
-    /// The nodes that were not read yet.
-    base: Option<Arc<dyn BaseTree>>,
-    /// The nodes that may have another place or name than in the base.
-    moved: BTreeSet<NodeSlot>,
-    cache: NameCache,
+    pub(crate) nodes: TreeNodes,
     /// For each parent that is missing or not a directory, the nodes that name it.
     ///
     /// Invariant: no set is empty.
@@ -90,10 +85,6 @@ pub struct TreeIndex {
     /// walked as many as there are nodes. Then it is `None`, finds no more cycles, and
     /// `break_cycles` visits all directories.
     walked: Option<usize>,
-    /// Directories and names in them that several siblings store, to be assigned again.
-    crowded: BTreeSet<(NodeSlot, SmolStr)>,
-    /// Directories in which a shortened name became free.
-    freed_cuts: BTreeSet<NodeSlot>,
     /// The trashed nodes, without those that are as the base has them.
     trashed: BTreeSet<NodeSlot>,
     n_trashed: usize,
@@ -103,59 +94,37 @@ pub struct TreeIndex {
     latest_ts: f64,
 }
 
+/// The nodes, their places and their names.
+#[derive(Debug, Clone)]
+pub(crate) struct TreeNodes {
+    arena: NodeArena,
+    /// The nodes that were not read yet.
+    base: Option<Arc<dyn BaseTree>>,
+    /// The nodes that may have another place or name than in the base.
+    moved: BTreeSet<NodeSlot>,
+    cache: NameCache,
+    /// Directories and names in them that several siblings store, to be assigned again.
+    crowded: BTreeSet<(NodeSlot, SmolStr)>,
+    /// Directories in which a shortened name became free.
+    freed_cuts: BTreeSet<NodeSlot>,
+}
+
 impl TreeIndex {
     /// Makes the tree of an empty workspace.
     pub fn new(workspace: WorkspaceId) -> Self {
         Self {
             workspace,
-            arena: NodeArena::new(),
-            base: None,
-            moved: BTreeSet::new(),
-            cache: NameCache::default(),
+            nodes: TreeNodes::new(),
             waiting: BTreeMap::new(),
             detached: BTreeSet::new(),
             cycles_changed: false,
             walked: Some(0),
-            crowded: BTreeSet::new(),
-            freed_cuts: BTreeSet::new(),
             trashed: BTreeSet::new(),
             n_trashed: 0,
             n_files: 0,
             n_directories: 0,
             latest_ts: 0.0,
         }
-    }
-
-    /// Inserts or updates an entry.
-    #[cfg(test)]
-    pub(crate) fn upsert(&mut self, entry: &RowHistory) {
-        self.upsert_row(entry);
-        self.update_cycles_and_names();
-    }
-
-    /// Removes an entry. Its children show at the root.
-    #[cfg(test)]
-    pub(crate) fn remove(&mut self, id: &FileId) {
-        self.remove_row(id);
-        self.update_cycles_and_names();
-    }
-
-    /// Applies a batch: for each id its entry, or `None` if it was removed.
-    ///
-    /// The result is that of single calls; the cost of names that many siblings share and of cycles
-    /// is paid once.
-    #[cfg(test)]
-    pub(crate) fn apply<'a>(
-        &mut self,
-        changes: impl IntoIterator<Item = (&'a FileId, Option<&'a RowHistory>)>,
-    ) {
-        for (id, entry) in changes {
-            match entry {
-                Some(entry) => self.upsert_row(entry),
-                None => self.remove_row(id),
-            }
-        }
-        self.update_cycles_and_names();
     }
 
     /// Makes the tree of a table.
@@ -205,21 +174,21 @@ impl TreeIndex {
             self.break_cycles();
         }
         self.walked = Some(0);
-        self.assign_names();
-        self.cache.fit(self.arena.n_used());
+        self.nodes.assign_names();
+        self.nodes.cache.fit(self.nodes.arena.n_used());
     }
 
     fn upsert_row(&mut self, entry: &RowHistory) {
         let row = &entry.row;
-        let slot = self.intern(&row.id);
-        let stored_in = row.parent.as_ref().map_or(ROOT, |parent| self.intern(parent));
+        let slot = self.nodes.intern(&row.id);
+        let stored_in = row.parent.as_ref().map_or(ROOT, |parent| self.nodes.intern(parent));
         let kind = match row.kind {
             NodeKind::File => SlotKind::File,
             NodeKind::Directory => SlotKind::Directory,
         };
-        let old_kind = self.arena[slot].kind;
-        let old_stored_in = self.arena[slot].stored_in;
-        if old_kind != SlotKind::Missing && !self.differs(slot, row, kind, stored_in) {
+        let old_kind = self.nodes.arena[slot].kind;
+        let old_stored_in = self.nodes.arena[slot].stored_in;
+        if old_kind != SlotKind::Missing && !self.nodes.differs(slot, row, kind, stored_in) {
             self.refresh(slot, entry);
             return;
         }
@@ -228,7 +197,7 @@ impl TreeIndex {
             self.count(old_kind, -1);
         }
         self.count(kind, 1);
-        let node = &mut self.arena[slot];
+        let node = &mut self.nodes.arena[slot];
         node.kind = kind;
         node.name = row.name.clone();
         node.valid = is_valid(&row.name);
@@ -251,15 +220,15 @@ impl TreeIndex {
     }
 
     fn remove_row(&mut self, id: &FileId) {
-        let Some(slot) = self.find(id.as_str()) else { return };
-        let kind = self.arena[slot].kind;
+        let Some(slot) = self.nodes.find(id.as_str()) else { return };
+        let kind = self.nodes.arena[slot].kind;
         if kind == SlotKind::Missing {
             return;
         }
         self.unlink(slot);
         self.count(kind, -1);
-        let stored_in = self.arena[slot].stored_in;
-        self.arena.blank(slot);
+        let stored_in = self.nodes.arena[slot].stored_in;
+        self.nodes.arena.blank(slot);
         if kind == SlotKind::Directory {
             self.relink_children(slot);
         }
@@ -269,19 +238,9 @@ impl TreeIndex {
         self.release(slot);
     }
 
-    /// Reports whether a row has another place or name than its node.
-    fn differs(&self, slot: NodeSlot, row: &FileRow, kind: SlotKind, stored_in: NodeSlot) -> bool {
-        let node = &self.arena[slot];
-        node.kind != kind
-            || node.stored_in != stored_in
-            || node.trashed != row.trashed_at.is_some()
-            || node.created_at != row.created_at
-            || node.name != row.name
-    }
-
     /// Updates the fields that decide neither place nor name, except if there are cycles.
     fn refresh(&mut self, slot: NodeSlot, entry: &RowHistory) {
-        let node = &mut self.arena[slot];
+        let node = &mut self.nodes.arena[slot];
         let before = (node.parent_ts.to_bits(), node.prev_parents().to_vec());
         node.refresh(entry);
         self.latest_ts = self.latest_ts.max(node.structural_ts).max(node.parent_ts);
@@ -294,16 +253,16 @@ impl TreeIndex {
 
     /// Finds the place of an unlinked node, and links it there.
     fn link(&mut self, slot: NodeSlot) {
-        let has_children = self.dir(slot).is_some();
-        let node = &self.arena[slot];
+        let has_children = self.nodes.dir(slot).is_some();
+        let node = &self.nodes.arena[slot];
         let is_directory = node.kind == SlotKind::Directory;
         let stored_in = node.stored_in;
         if node.trashed {
             self.trashed.insert(slot);
             self.n_trashed += 1;
         }
-        let mut shown_in = self.parent_of(slot);
-        if self.arena[stored_in].kind != SlotKind::Directory {
+        let mut shown_in = self.nodes.parent_of(slot);
+        if self.nodes.arena[stored_in].kind != SlotKind::Directory {
             self.waiting.entry(stored_in).or_default().insert(slot);
         } else if is_directory
             && (has_children || shown_in == slot)
@@ -314,24 +273,24 @@ impl TreeIndex {
             shown_in = ROOT;
         }
         self.cycles_changed |= is_directory && !self.detached.is_empty();
-        self.enter(slot, shown_in);
+        self.nodes.enter(slot, shown_in);
     }
 
     /// Unlinks a node from its directory and from all state that depends on its place.
     fn unlink(&mut self, slot: NodeSlot) {
-        self.leave(slot);
-        if self.arena[slot].trashed {
+        self.nodes.leave(slot);
+        if self.nodes.arena[slot].trashed {
             self.trashed.remove(&slot);
             self.n_trashed -= 1;
         }
-        let stored_in = self.arena[slot].stored_in;
+        let stored_in = self.nodes.arena[slot].stored_in;
         if let Some(waiting) = self.waiting.get_mut(&stored_in) {
             waiting.remove(&slot);
             if waiting.is_empty() {
                 self.waiting.remove(&stored_in);
             }
         }
-        let is_directory = self.arena[slot].kind == SlotKind::Directory;
+        let is_directory = self.nodes.arena[slot].kind == SlotKind::Directory;
         self.cycles_changed |= is_directory && !self.detached.is_empty();
         self.detached.remove(&(stored_in, slot));
     }
@@ -339,7 +298,7 @@ impl TreeIndex {
     /// Finds new places for all children of a node that became or ceased to be a directory.
     fn relink_children(&mut self, slot: NodeSlot) {
         let mut affected: BTreeSet<NodeSlot> = self.waiting.get(&slot).cloned().unwrap_or_default();
-        affected.extend(self.entries_of(slot));
+        affected.extend(self.nodes.entries_of(slot));
         let detached =
             self.detached.range((slot, ROOT)..).take_while(|(parent, _)| *parent == slot);
         affected.extend(detached.map(|(_, child)| child));
@@ -351,7 +310,64 @@ impl TreeIndex {
 
     /// Reports whether a directory is shown elsewhere because its parent would close a cycle.
     fn is_detached(&self, slot: NodeSlot) -> bool {
-        self.detached.contains(&(self.arena[slot].stored_in, slot))
+        self.detached.contains(&(self.nodes.arena[slot].stored_in, slot))
+    }
+
+    /// Reports whether `home` is `slot` or shown below it, unless the running batch has walked so
+    /// far that it is cheaper to find all cycles at its end.
+    fn closes_cycle(&mut self, home: NodeSlot, slot: NodeSlot) -> bool {
+        let Some(mut walked) = self.walked else { return false };
+        let mut at = home;
+        while at != ROOT && at != slot {
+            at = self.nodes.arena[at].shown_in;
+            walked += 1;
+            #[cfg(test)]
+            crate::steps::count(1);
+        }
+        let n_nodes = self.nodes.arena.n_used().max(self.n_files + self.n_directories);
+        let most = if cfg!(test) { 2 } else { n_nodes };
+        // Until the end of the batch the nodes may now be shown in each other, so nothing walks.
+        self.walked = (walked <= most).then_some(walked);
+        at == slot
+    }
+
+    /// Frees the slot of an id that no row has and no row names.
+    fn release(&mut self, slot: NodeSlot) {
+        if self.nodes.arena[slot].kind == SlotKind::Missing && !self.waiting.contains_key(&slot) {
+            self.nodes.arena.free(slot);
+        }
+    }
+
+    fn count(&mut self, kind: SlotKind, change: isize) {
+        let counter = match kind {
+            SlotKind::Missing => return,
+            SlotKind::File => &mut self.n_files,
+            SlotKind::Directory => &mut self.n_directories,
+        };
+        *counter = counter.checked_add_signed(change).expect("a node was counted when it came");
+    }
+}
+
+impl TreeNodes {
+    fn new() -> Self {
+        Self {
+            arena: NodeArena::new(),
+            base: None,
+            moved: BTreeSet::new(),
+            cache: NameCache::default(),
+            crowded: BTreeSet::new(),
+            freed_cuts: BTreeSet::new(),
+        }
+    }
+
+    /// Reports whether a row has another place or name than its node.
+    fn differs(&self, slot: NodeSlot, row: &FileRow, kind: SlotKind, stored_in: NodeSlot) -> bool {
+        let node = &self.arena[slot];
+        node.kind != kind
+            || node.stored_in != stored_in
+            || node.trashed != row.trashed_at.is_some()
+            || node.created_at != row.created_at
+            || node.name != row.name
     }
 
     /// Returns the parent by stored parents: the root for orphans.
@@ -366,39 +382,5 @@ impl TreeIndex {
             slot = self.arena[slot].shown_in;
         }
         slot == ancestor
-    }
-
-    /// Reports whether `home` is `slot` or shown below it, unless the running batch has walked so
-    /// far that it is cheaper to find all cycles at its end.
-    fn closes_cycle(&mut self, home: NodeSlot, slot: NodeSlot) -> bool {
-        let Some(mut walked) = self.walked else { return false };
-        let mut at = home;
-        while at != ROOT && at != slot {
-            at = self.arena[at].shown_in;
-            walked += 1;
-            #[cfg(test)]
-            crate::steps::count(1);
-        }
-        let n_nodes = self.arena.n_used().max(self.n_files + self.n_directories);
-        let most = if cfg!(test) { 2 } else { n_nodes };
-        // Until the end of the batch the nodes may now be shown in each other, so nothing walks.
-        self.walked = (walked <= most).then_some(walked);
-        at == slot
-    }
-
-    /// Frees the slot of an id that no row has and no row names.
-    fn release(&mut self, slot: NodeSlot) {
-        if self.arena[slot].kind == SlotKind::Missing && !self.waiting.contains_key(&slot) {
-            self.arena.free(slot);
-        }
-    }
-
-    fn count(&mut self, kind: SlotKind, change: isize) {
-        let counter = match kind {
-            SlotKind::Missing => return,
-            SlotKind::File => &mut self.n_files,
-            SlotKind::Directory => &mut self.n_directories,
-        };
-        *counter = counter.checked_add_signed(change).expect("a node was counted when it came");
     }
 }

@@ -45,6 +45,7 @@ use crate::{
     ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
     UpdateLog, WriterClaim,
     encryption::{Cipher, KeyKind},
+    forward::forward_to,
     record::new_ids,
 };
 
@@ -178,8 +179,33 @@ where
     Blobs: BlobStore + StorePart,
     Local: LocalState + StorePart,
 {
-    fn origin(&self) -> HandleOrigin {
-        self.log.origin()
+    // The log keeps what it sets aside, in a place of its own.
+    forward_to! {
+        log:
+        fn origin(&self) -> HandleOrigin;
+        fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError>;
+        fn load_single(&self, docs: &[DocName]) -> Result<Vec<Option<LogRecord>>, StoreError>;
+        fn load_after(
+            &self, doc: &DocName, after: Seq,
+        ) -> Result<Option<StoredDocument>, StoreError>;
+        fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError>;
+        fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError>;
+        fn tail(
+            &self, after: Seq, select: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        ) -> Result<TailPage, StoreError>;
+        fn head(&self) -> Result<Seq, StoreError>;
+        fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError>;
+        fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError>;
+        fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError>;
+        fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError>;
+        fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
+        fn documents_before(
+            &self, before: Seq, n: usize,
+        ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError>;
+        fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError>;
+        fn compact(
+            &self, doc: &DocName, merge: &MergeFn<'_>,
+        ) -> Result<CompactionOutcome, StoreError>;
     }
 
     fn append(&self, mut batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
@@ -204,75 +230,6 @@ where
         Ok(appended)
     }
 
-    fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
-        self.log.load(doc)
-    }
-
-    fn load_single(&self, docs: &[DocName]) -> Result<Vec<Option<LogRecord>>, StoreError> {
-        self.log.load_single(docs)
-    }
-
-    fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {
-        self.log.load_after(doc, after)
-    }
-
-    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
-        self.log.load_history(doc)
-    }
-
-    /// The log keeps what it sets aside, in a place of its own.
-    fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError> {
-        self.log.set_aside_damaged(doc, at)
-    }
-
-    fn tail(
-        &self,
-        after: Seq,
-        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
-    ) -> Result<TailPage, StoreError> {
-        self.log.tail(after, select)
-    }
-
-    fn head(&self) -> Result<Seq, StoreError> {
-        self.log.head()
-    }
-
-    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
-        self.log.doc_head(doc)
-    }
-
-    fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
-        self.log.time_at(position)
-    }
-
-    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
-        self.log.tailed_doc_head(doc)
-    }
-
-    fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {
-        self.log.wait(after, timeout)
-    }
-
-    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError> {
-        self.log.compact(doc, merge)
-    }
-
-    fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
-        self.log.documents()
-    }
-
-    fn documents_before(
-        &self,
-        before: Seq,
-        n: usize,
-    ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError> {
-        self.log.documents_before(before, n)
-    }
-
-    fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError> {
-        self.log.doc_stats(doc)
-    }
-
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
         // The head of a forgotten document stays, so its fact would still hold. It goes first: a
         // fact that is missing is computed again.
@@ -287,41 +244,18 @@ where
     Blobs: BlobStore + StorePart,
     Local: LocalState + StorePart,
 {
-    fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
-        self.blobs.put_blob(content, at)
-    }
-
-    fn touch_blob(&self, hash: &ContentHash, at: Millis) -> Result<BlobInfo, StoreError> {
-        self.blobs.touch_blob(hash, at)
-    }
-
-    fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-        self.blobs.read_blob(hash, range)
-    }
-
-    fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError> {
-        self.blobs.copy_blob(hash, to)
-    }
-
-    fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
-        self.blobs.blob_info(hash)
-    }
-
-    fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
-        self.blobs.blobs()
-    }
-
-    fn blob_mark(&self) -> Result<BlobMark, StoreError> {
-        self.blobs.blob_mark()
-    }
-
-    fn remove_blobs(
-        &self,
-        mark: BlobMark,
-        older_than: Millis,
-        keep: &dyn Fn(&ContentHash) -> bool,
-    ) -> Result<u64, StoreError> {
-        self.blobs.remove_blobs(mark, older_than, keep)
+    forward_to! {
+        blobs:
+        fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError>;
+        fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError>;
+        fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError>;
+        fn touch_blob(&self, hash: &ContentHash, at: Millis) -> Result<BlobInfo, StoreError>;
+        fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError>;
+        fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError>;
+        fn blob_mark(&self) -> Result<BlobMark, StoreError>;
+        fn remove_blobs(
+            &self, mark: BlobMark, older_than: Millis, keep: &dyn Fn(&ContentHash) -> bool,
+        ) -> Result<u64, StoreError>;
     }
 }
 
@@ -331,42 +265,30 @@ where
     Blobs: BlobStore + StorePart,
     Local: LocalState + StorePart,
 {
-    fn quarantine(
-        &self,
-        doc: &DocName,
-        update: &[u8],
-        reason: &str,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        self.local.quarantine(doc, update, reason, at)
-    }
-
-    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
-        self.local.quarantined()
-    }
-
-    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.local.quarantined_update(number)
-    }
-
-    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.local.drop_quarantined(number)
-    }
-
-    fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError> {
-        self.local.note_parked(doc, note)
-    }
-
-    fn parked(&self) -> Result<Vec<ParkedNote>, StoreError> {
-        self.local.parked()
+    forward_to! {
+        local:
+        fn quarantine(
+            &self, doc: &DocName, update: &[u8], reason: &str, at: Millis,
+        ) -> Result<(), StoreError>;
+        fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError>;
+        fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError>;
+        fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError>;
+        fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError>;
+        fn parked(&self) -> Result<Vec<ParkedNote>, StoreError>;
+        fn repair_facts(&self) -> Result<bool, StoreError>;
+        fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError>;
+        fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError>;
+        fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError>;
+        fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
+        fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+        fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
+        fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
+        fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+        fn restricted_paths(&self) -> &[PathBuf];
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
         docs.iter().map(|doc| self.doc_fact(doc)).collect()
-    }
-
-    fn repair_facts(&self) -> Result<bool, StoreError> {
-        self.local.repair_facts()
     }
 
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
@@ -378,42 +300,6 @@ where
             }
         }
         Ok(())
-    }
-
-    fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
-        self.local.note_first_seen(keys, at)
-    }
-
-    fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError> {
-        self.local.first_seen(key)
-    }
-
-    fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
-        self.local.clear_first_seen(keys)
-    }
-
-    fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.local.get_meta(key)
-    }
-
-    fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.local.set_meta(key, value)
-    }
-
-    fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.local.init_meta(key, value)
-    }
-
-    fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.local.init_secret(key, value)
-    }
-
-    fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.local.set_secret(key, value)
-    }
-
-    fn restricted_paths(&self) -> &[PathBuf] {
-        self.local.restricted_paths()
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {

@@ -22,6 +22,7 @@ use crate::{
     ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
     UpdateLog, WriterClaim,
     encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey},
+    forward::forward_to,
 };
 
 /// A store that fails on demand.
@@ -117,8 +118,19 @@ impl FaultStore {
 }
 
 impl UpdateLog for FaultStore {
-    fn origin(&self) -> HandleOrigin {
-        self.below.origin()
+    forward_to! {
+        below:
+        fn origin(&self) -> HandleOrigin;
+        fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError>;
+        fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError>;
+        fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError>;
+        fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError>;
+        fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
+        fn documents_before(
+            &self, before: Seq, n: usize,
+        ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError>;
+        fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError>;
+        fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError>;
     }
 
     fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
@@ -162,10 +174,6 @@ impl UpdateLog for FaultStore {
         self.below.tail(after, select)
     }
 
-    fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
-        self.below.time_at(position)
-    }
-
     fn head(&self) -> Result<Seq, StoreError> {
         self.n_head_reads.fetch_add(1, Ordering::Relaxed);
         self.below.head()
@@ -176,45 +184,23 @@ impl UpdateLog for FaultStore {
         self.below.doc_head(doc)
     }
 
-    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
-        self.below.tailed_doc_head(doc)
-    }
-
-    fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {
-        self.below.wait(after, timeout)
-    }
-
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError> {
         self.apply_fault(StoreFault::Compact)?;
         self.below.compact(doc, merge)
     }
-
-    fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError> {
-        self.below.set_aside_damaged(doc, at)
-    }
-
-    fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
-        self.below.documents()
-    }
-
-    fn documents_before(
-        &self,
-        before: Seq,
-        n: usize,
-    ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError> {
-        self.below.documents_before(before, n)
-    }
-
-    fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError> {
-        self.below.doc_stats(doc)
-    }
-
-    fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
-        self.below.forget(doc, head)
-    }
 }
 
 impl BlobStore for FaultStore {
+    forward_to! {
+        below:
+        fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError>;
+        fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError>;
+        fn blob_mark(&self) -> Result<BlobMark, StoreError>;
+        fn remove_blobs(
+            &self, mark: BlobMark, older_than: Millis, keep: &dyn Fn(&ContentHash) -> bool,
+        ) -> Result<u64, StoreError>;
+    }
+
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
         self.apply_fault(StoreFault::Blob)?;
         self.below.put_blob(content, at)
@@ -234,176 +220,62 @@ impl BlobStore for FaultStore {
         self.apply_fault(StoreFault::Blob)?;
         self.below.copy_blob(hash, to)
     }
-
-    fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
-        self.below.blob_info(hash)
-    }
-
-    fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
-        self.below.blobs()
-    }
-
-    fn blob_mark(&self) -> Result<BlobMark, StoreError> {
-        self.below.blob_mark()
-    }
-
-    fn remove_blobs(
-        &self,
-        mark: BlobMark,
-        older_than: Millis,
-        keep: &dyn Fn(&ContentHash) -> bool,
-    ) -> Result<u64, StoreError> {
-        self.below.remove_blobs(mark, older_than, keep)
-    }
 }
 
 impl LocalState for FaultStore {
-    fn quarantine(
-        &self,
-        doc: &DocName,
-        update: &[u8],
-        reason: &str,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        self.below.quarantine(doc, update, reason, at)
-    }
-
-    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
-        self.below.quarantined()
-    }
-
-    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.below.quarantined_update(number)
-    }
-
-    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.below.drop_quarantined(number)
-    }
-
-    fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError> {
-        self.below.note_parked(doc, note)
-    }
-
-    fn parked(&self) -> Result<Vec<ParkedNote>, StoreError> {
-        self.below.parked()
-    }
-
-    fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
-        self.below.doc_facts(docs)
-    }
-
-    fn repair_facts(&self) -> Result<bool, StoreError> {
-        self.below.repair_facts()
-    }
-
-    fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
-        self.below.set_doc_facts(facts)
-    }
-
-    fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
-        self.below.note_first_seen(keys, at)
-    }
-
-    fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError> {
-        self.below.first_seen(key)
-    }
-
-    fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
-        self.below.clear_first_seen(keys)
-    }
-
-    fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.below.get_meta(key)
-    }
-
-    fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.below.set_meta(key, value)
-    }
-
-    fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.below.init_meta(key, value)
-    }
-
-    fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.below.init_secret(key, value)
-    }
-
-    fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.below.set_secret(key, value)
-    }
-
-    fn restricted_paths(&self) -> &[PathBuf] {
-        self.below.restricted_paths()
-    }
-
-    fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
-        self.below.claim_writer()
-    }
-
-    fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
-        self.below.release_writer(claim)
+    forward_to! {
+        below:
+        fn quarantine(
+            &self, doc: &DocName, update: &[u8], reason: &str, at: Millis,
+        ) -> Result<(), StoreError>;
+        fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError>;
+        fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError>;
+        fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError>;
+        fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError>;
+        fn parked(&self) -> Result<Vec<ParkedNote>, StoreError>;
+        fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError>;
+        fn repair_facts(&self) -> Result<bool, StoreError>;
+        fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError>;
+        fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError>;
+        fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError>;
+        fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError>;
+        fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
+        fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+        fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
+        fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
+        fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+        fn restricted_paths(&self) -> &[PathBuf];
+        fn claim_writer(&self) -> Result<WriterClaim, StoreError>;
+        fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError>;
     }
 }
 
 impl Store for FaultStore {
+    forward_to! {
+        below:
+        fn stats(&self) -> Result<StoreStats, StoreError>;
+        fn key_kind(&self) -> Result<Option<KeyKind>, StoreError>;
+        fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError>;
+        fn cipher(&self, purpose: &str) -> Option<Arc<Cipher>>;
+        fn derived_directory(&self) -> Option<SealedDirectory>;
+        fn commit_stamp(&self) -> Result<Option<i64>, StoreError>;
+        fn release_memory(&self);
+        fn checkpoint(&self, after: u64) -> Result<bool, StoreError>;
+        fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError>;
+        fn check_with_progress(
+            &self, progress: &mut dyn FnMut(u64, u64),
+        ) -> Result<CheckReport, StoreError>;
+        fn check_log(&self) -> Result<CheckReport, StoreError>;
+        fn close(&self) -> Result<(), StoreError>;
+    }
+
     fn wipe(&self) -> Result<(), StoreError> {
         self.apply_fault(StoreFault::Compact)?;
         self.below.wipe()
     }
 
-    fn stats(&self) -> Result<StoreStats, StoreError> {
-        self.below.stats()
-    }
-
-    fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
-        self.below.key_kind()
-    }
-
-    fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
-        self.below.change_key(key)
-    }
-
-    fn cipher(&self, purpose: &str) -> Option<Arc<Cipher>> {
-        self.below.cipher(purpose)
-    }
-
-    fn derived_directory(&self) -> Option<SealedDirectory> {
-        self.below.derived_directory()
-    }
-
-    fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
-        self.below.commit_stamp()
-    }
-
-    fn release_memory(&self) {
-        self.below.release_memory();
-    }
-
-    fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {
-        self.below.checkpoint(after)
-    }
-
     fn flush(&self) -> Result<(), StoreError> {
         self.apply_fault(StoreFault::Flush)?;
         self.below.flush()
-    }
-
-    fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
-        self.below.backup(to, progress)
-    }
-
-    fn check_with_progress(
-        &self,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<CheckReport, StoreError> {
-        self.below.check_with_progress(progress)
-    }
-
-    fn check_log(&self) -> Result<CheckReport, StoreError> {
-        self.below.check_log()
-    }
-
-    fn close(&self) -> Result<(), StoreError> {
-        self.below.close()
     }
 }

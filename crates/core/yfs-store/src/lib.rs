@@ -29,6 +29,7 @@ mod derived;
 mod encryption;
 mod error;
 mod fault;
+mod forward;
 mod memory;
 mod parked;
 mod past_heads;

@@ -5,6 +5,9 @@
 //! bytes. Instead the positions of each document's records are in a derived map beside the store,
 //! which is made anew after many appends, and each handle reads the rows that came after it.
 //!
+//! A store is four parts: [`SharedConnections`] to the file, with its room, key and settings;
+//! [`SqliteLog`], [`SqliteBlobs`] and [`SqliteLocal`], which own their tables.
+//!
 //! # Invariants
 //!
 //! - Every write is one `BEGIN IMMEDIATE` transaction. A transaction that reads first and then
@@ -27,10 +30,10 @@ mod claims;
 mod compact;
 mod connect;
 mod doc_values;
+mod facts;
 mod holder;
 mod index;
-mod inner;
-mod local_tables;
+mod local;
 mod location;
 mod log;
 mod log_file_events;
@@ -46,7 +49,10 @@ mod scrub;
 mod seal;
 mod secret;
 mod set_aside;
+mod settings;
+mod shared_connections;
 mod single;
+mod stats;
 mod store_error;
 mod store_file;
 mod sync;
@@ -71,10 +77,13 @@ use yfs_types::{hash::ContentHash, time::Millis};
 use self::{
     append_queue::AppendQueue,
     append_watch::AppendWatch,
-    inner::{SqliteInner, SqliteWriter},
+    blobs::SqliteBlobs,
+    local::SqliteLocal,
     location::StoreLocation,
+    log::SqliteLog,
     reserve::DiskReserve,
     schema::OpenedFile,
+    shared_connections::{SharedConnections, SqliteWriter},
     store_file::StoreFile,
     sync::LogSyncer,
 };
@@ -85,11 +94,15 @@ use crate::{
     ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
     UpdateLog, WriterClaim,
     encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey},
+    forward::forward_to,
 };
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
-    inner: Arc<SqliteInner>,
+    shared: Arc<SharedConnections>,
+    log: Box<SqliteLog>,
+    blobs: SqliteBlobs,
+    local: SqliteLocal,
 }
 
 impl SqliteStore {
@@ -165,7 +178,8 @@ impl SqliteStore {
             quota,
             n_pages: None,
         };
-        let inner = SqliteInner {
+        let log_watch = AppendWatch::new(location.clone());
+        let shared = Arc::new(SharedConnections {
             path: path.to_owned(),
             restricted_paths,
             reserve,
@@ -174,18 +188,23 @@ impl SqliteStore {
             has_past_heads: format > 2,
             derived: SealedDirectory::new(location::derived_beside(path), seal.data_key()),
             seal,
-            origin: HandleOrigin::random(),
             writer: Mutex::new(writer),
-            queue: AppendQueue::default(),
             readers: Mutex::default(),
-            index: Mutex::default(),
-            watch: AppendWatch::new(location.clone()),
             location,
             file,
             syncer: LogSyncer::new(path, options.sync_every),
             closed: AtomicBool::new(false),
-        };
-        Ok(Self { inner: Arc::new(inner) })
+        });
+        let log = Box::new(SqliteLog {
+            shared: shared.clone(),
+            origin: HandleOrigin::random(),
+            queue: AppendQueue::default(),
+            index: Mutex::default(),
+            watch: log_watch,
+        });
+        let blobs = SqliteBlobs { shared: shared.clone() };
+        let local = SqliteLocal { shared: shared.clone() };
+        Ok(Self { shared, log, blobs, local })
     }
 
     /// Reports whether the store at a path is encrypted.
@@ -195,127 +214,70 @@ impl SqliteStore {
 
     /// Returns the path of the store's file.
     pub fn path(&self) -> &Path {
-        &self.inner.path
+        &self.shared.path
     }
 }
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        self.inner.syncer.stop();
+        self.shared.syncer.stop();
     }
 }
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.inner.path).finish_non_exhaustive()
+        f.debug_struct("SqliteStore").field("path", &self.shared.path).finish_non_exhaustive()
     }
 }
 
 impl UpdateLog for SqliteStore {
+    forward_to! {
+        log:
+        fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError>;
+        fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError>;
+        fn load_single(&self, docs: &[DocName]) -> Result<Vec<Option<LogRecord>>, StoreError>;
+        fn load_after(
+            &self, doc: &DocName, after: Seq,
+        ) -> Result<Option<StoredDocument>, StoreError>;
+        fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError>;
+        fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError>;
+        fn tail(
+            &self, after: Seq, select: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        ) -> Result<TailPage, StoreError>;
+        fn head(&self) -> Result<Seq, StoreError>;
+        fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError>;
+        fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError>;
+        fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError>;
+        fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError>;
+        fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
+        fn documents_before(
+            &self, before: Seq, n: usize,
+        ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError>;
+        fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError>;
+    }
+
     fn origin(&self) -> HandleOrigin {
-        self.inner.origin
-    }
-
-    fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
-        self.inner.append(batch)
-    }
-
-    fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
-        self.inner.load(doc)
-    }
-
-    fn load_single(&self, docs: &[DocName]) -> Result<Vec<Option<LogRecord>>, StoreError> {
-        self.inner.load_single(docs)
-    }
-
-    fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {
-        self.inner.load_after(doc, after)
-    }
-
-    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
-        self.inner.load_history(doc)
-    }
-
-    fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError> {
-        self.inner.set_aside_damaged(doc, at)
-    }
-
-    fn tail(
-        &self,
-        after: Seq,
-        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
-    ) -> Result<TailPage, StoreError> {
-        self.inner.tail(after, select)
-    }
-
-    fn head(&self) -> Result<Seq, StoreError> {
-        self.inner.head()
-    }
-
-    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
-        self.inner.doc_head(doc)
-    }
-
-    fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
-        self.inner.time_at(position)
-    }
-
-    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
-        self.inner.tailed_doc_head(doc)
-    }
-
-    fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {
-        self.inner.wait(after, timeout)
+        self.log.origin
     }
 
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError> {
-        self.inner.run_removal(|| self.inner.compact(doc, merge))
-    }
-
-    fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
-        self.inner.documents()
-    }
-
-    fn documents_before(
-        &self,
-        before: Seq,
-        n: usize,
-    ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError> {
-        self.inner.documents_before(before, n).map(Some)
-    }
-
-    fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError> {
-        self.inner.doc_stats(doc)
+        self.shared.run_removal(|| self.log.compact(doc, merge))
     }
 
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
-        self.inner.run_removal(|| self.inner.forget(doc, head))
+        self.shared.run_removal(|| self.log.forget(doc, head))
     }
 }
 
 impl BlobStore for SqliteStore {
-    fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
-        self.inner.put_blob(content, at)
-    }
-
-    fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-        self.inner.read_blob(hash, range)
-    }
-
-    fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError> {
-        self.inner.copy_blob(hash, to)
-    }
-
-    fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
-        self.inner.blob_info(hash)
-    }
-
-    fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
-        self.inner.blobs()
-    }
-
-    fn blob_mark(&self) -> Result<BlobMark, StoreError> {
-        self.inner.blob_mark()
+    forward_to! {
+        blobs:
+        fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError>;
+        fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError>;
+        fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError>;
+        fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError>;
+        fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError>;
+        fn blob_mark(&self) -> Result<BlobMark, StoreError>;
     }
 
     fn remove_blobs(
@@ -324,169 +286,126 @@ impl BlobStore for SqliteStore {
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        self.inner.run_removal(|| self.inner.remove_blobs(mark, older_than, keep))
+        self.shared.run_removal(|| self.blobs.remove_blobs(mark, older_than, keep))
     }
 }
 
 impl LocalState for SqliteStore {
-    fn quarantine(
-        &self,
-        doc: &DocName,
-        update: &[u8],
-        reason: &str,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        self.inner.quarantine(doc, update, reason, at)
+    forward_to! {
+        local:
+        fn quarantine(
+            &self, doc: &DocName, update: &[u8], reason: &str, at: Millis,
+        ) -> Result<(), StoreError>;
+        fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError>;
+        fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError>;
+        fn parked(&self) -> Result<Vec<ParkedNote>, StoreError>;
+        fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError>;
+        fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
+        fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+        fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError>;
     }
 
-    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
-        self.inner.quarantined()
-    }
-
-    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.quarantined_update(number)
+    forward_to! {
+        log:
+        fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError>;
+        fn repair_facts(&self) -> Result<bool, StoreError>;
     }
 
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.inner.run_removal(|| self.inner.drop_quarantined(number))
+        self.shared.run_removal(|| self.local.drop_quarantined(number))
     }
 
     fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError> {
         match note {
-            Some(_) => self.inner.with_room(true, || self.inner.note_parked(doc, note)),
-            None => self.inner.run_removal(|| self.inner.note_parked(doc, None)),
+            Some(_) => self.shared.with_room(true, || self.local.note_parked(doc, note)),
+            None => self.shared.run_removal(|| self.local.note_parked(doc, None)),
         }
     }
 
-    fn parked(&self) -> Result<Vec<ParkedNote>, StoreError> {
-        self.inner.parked()
-    }
-
-    fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
-        self.inner.doc_facts(docs)
-    }
-
-    fn repair_facts(&self) -> Result<bool, StoreError> {
-        self.inner.repair_facts()
-    }
-
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
-        self.inner.with_room(true, || self.inner.set_doc_facts(facts))
+        self.shared.with_room(true, || self.log.set_doc_facts(facts))
     }
 
     fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
-        self.inner.with_room(true, || self.inner.note_first_seen(keys, at))
-    }
-
-    fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError> {
-        self.inner.first_seen(key)
+        self.shared.with_room(true, || self.local.note_first_seen(keys, at))
     }
 
     fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
-        self.inner.with_room(true, || self.inner.clear_first_seen(keys))
+        self.shared.with_room(true, || self.local.clear_first_seen(keys))
     }
 
     fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.get_meta(key)
+        self.shared.get_meta(key)
     }
 
     fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.inner.with_room(true, || self.inner.set_meta(key, value))
+        self.shared.with_room(true, || self.shared.set_meta(key, value))
     }
 
     fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.inner.with_room(true, || self.inner.init_meta(key, value))
-    }
-
-    fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.inner.init_secret(key, value)
-    }
-
-    fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.inner.set_secret(key, value)
-    }
-
-    fn restricted_paths(&self) -> &[PathBuf] {
-        &self.inner.restricted_paths
+        self.shared.with_room(true, || self.shared.init_meta(key, value))
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
-        self.inner.with_room(true, || self.inner.claim_writer())
+        self.shared.with_room(true, || self.local.claim_writer())
     }
 
-    fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
-        self.inner.release_writer(claim)
+    fn restricted_paths(&self) -> &[PathBuf] {
+        &self.shared.restricted_paths
     }
 }
 
 impl Store for SqliteStore {
-    fn wipe(&self) -> Result<(), StoreError> {
-        self.inner.wipe()
+    forward_to! {
+        shared:
+        fn wipe(&self) -> Result<(), StoreError>;
+        fn key_kind(&self) -> Result<Option<KeyKind>, StoreError>;
+        fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError>;
+        fn release_memory(&self);
+        fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError>;
     }
 
     fn stats(&self) -> Result<StoreStats, StoreError> {
-        self.inner.stats()
-    }
-
-    fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
-        self.inner.key_kind()
-    }
-
-    fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
-        self.inner.change_key(key)
+        self.sum_up()
     }
 
     fn cipher(&self, purpose: &str) -> Option<Arc<Cipher>> {
-        self.inner.seal.data_key().map(|key| key.cipher(purpose))
+        self.shared.seal.data_key().map(|key| key.cipher(purpose))
     }
 
     fn derived_directory(&self) -> Option<SealedDirectory> {
-        Some(self.inner.derived.clone())
-    }
-
-    fn release_memory(&self) {
-        // A writer or reader that is in use is not idle.
-        if let Some(writer) = self.inner.writer.try_lock() {
-            writer.connection.release_memory().ok();
-        }
-        for reader in self.inner.readers.lock().iter() {
-            reader.release_memory().ok();
-        }
+        Some(self.shared.derived.clone())
     }
 
     fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {
-        self.inner.checkpoint_log(after)
+        self.log.checkpoint_log(after)
     }
 
     fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
-        self.inner.commit_stamp()
+        self.log.commit_stamp()
     }
 
     fn flush(&self) -> Result<(), StoreError> {
-        self.inner.ensure_open()?;
-        if self.inner.read_only { Ok(()) } else { self.inner.syncer.flush() }
-    }
-
-    fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
-        self.inner.backup(to, progress)
+        self.shared.ensure_open()?;
+        if self.shared.read_only { Ok(()) } else { self.shared.syncer.flush() }
     }
 
     fn check_with_progress(
         &self,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<CheckReport, StoreError> {
-        self.inner.check(progress)
+        self.check_all(progress)
     }
 
     fn check_log(&self) -> Result<CheckReport, StoreError> {
-        self.inner.check_log()
+        self.check_documents()
     }
 
     fn close(&self) -> Result<(), StoreError> {
         self.flush()?;
-        self.inner.closed.store(true, Ordering::Release);
-        self.inner.watch.wake();
-        self.inner.syncer.stop();
+        self.shared.closed.store(true, Ordering::Release);
+        self.log.watch.wake();
+        self.shared.syncer.stop();
         Ok(())
     }
 }

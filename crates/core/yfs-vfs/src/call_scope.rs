@@ -13,7 +13,7 @@ const MAX_NAMED: usize = 100_000;
 ///
 /// A filesystem that asks a person takes an approval for "once" as one for the call, the object and
 /// everything below it, and a refusal as one for the call, the object, and what holds it or is
-/// below it. See [`FileSystem::for_call`](crate::FileSystem::for_call).
+/// below it. See [`FsView::ForCall`](crate::FsView::ForCall).
 #[derive(Debug, Clone, Default)]
 pub struct CallScope {
     changes: bool,

@@ -9,22 +9,21 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
+use futures::stream;
+use yfs_types::{actor::Actor, id::FileId, path::VPath};
 
 use crate::{
-    call_scope::CallScope,
     changes::{ChangeCursor, ChangePage},
-    collected,
     edit::{EditOutcome, TextReplacement},
     error::{FsCode, FsError, Op},
-    glob::{GlobQuery, GlobResult},
-    grep::{GrepQuery, GrepResult, GrepSink},
-    line_page::LinePage,
+    fs_view::FsView,
+    glob::{self, GlobQuery, GlobResult},
+    grep::{self, GrepQuery, GrepResult, GrepSink},
     options::{
-        ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
-        WalkOptions, WriteOptions,
+        ChangesOptions, CopyOptions, FileAttribute, MkdirOptions, MoveOptions, RemoveOptions,
+        StreamOptions, WalkOptions, WriteOptions,
     },
-    stat::{DirEntry, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
+    stat::{DirEntry, Stat, VersionToken},
     stream::{ChunkStream, DirectoryStream, WalkStream, chunks_of},
     walk,
 };
@@ -89,9 +88,9 @@ pub struct EditOverlap {
 ///   outside with `EACCES` instead.
 /// - A link at the end is followed by [`read`](Self::read) and its variants, [`write`](Self::write)
 ///   (see [`WriteOptions::follow`]), [`append`](Self::append), [`edit`](Self::edit),
-///   [`stat`](Self::stat), [`readdir`](Self::readdir), [`walk`](Self::walk),
-///   [`realpath`](Self::realpath), [`utimes`](Self::utimes), [`chmod`](Self::chmod) and
-///   [`set_metadata`](Self::set_metadata). All other methods act on the link itself.
+///   [`stat`](Self::stat), [`readdir`](Self::readdir), [`walk_batches`](Self::walk_batches) and its
+///   variants, [`realpath`](Self::realpath) and [`set_attribute`](Self::set_attribute). All other
+///   methods act on the link itself.
 ///
 /// A name that a call creates must be a [`NodeName`](yfs_types::name::NodeName); otherwise the call
 /// returns `EINVAL` or `ENAMETOOLONG`. Names are case sensitive. A backend may store and look up
@@ -129,12 +128,6 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// `EISDIR` for a directory; `EIO` where the bytes are known but not available here.
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError>;
 
-    /// Returns the contents of several files, each as [`read`](Self::read) does, and each as of a
-    /// moment of its own. For searches, which read many small files.
-    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        collected::read_each(self, paths).await
-    }
-
     /// Returns up to `len` bytes starting at byte `offset`: fewer only at the end of the file, none
     /// past it.
     ///
@@ -145,14 +138,6 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         let start = offset.min(n_bytes);
         let end = start.saturating_add(len).min(n_bytes);
         Ok(data.slice(start as usize..end as usize))
-    }
-
-    /// Returns up to `limit` lines starting at line `offset` (counted from 0). See [`LinePage`].
-    ///
-    /// Errors as [`read`](Self::read).
-    async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
-        let content = self.read(path).await?;
-        Ok(LinePage::of(&content.data, offset, limit, content.version))
     }
 
     /// Returns the content of a file in chunks, all of one version (seed 000, section 8).
@@ -301,42 +286,33 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Returns the path of the same object without any symbolic link.
     async fn realpath(&self, path: &VPath) -> Result<VPath, FsError>;
 
-    /// Sets the modification time.
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError>;
-
-    /// Sets the permission bits; only the bits in `0o7777` count.
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError>;
-
-    /// Replaces the custom metadata.
+    /// Sets an attribute of the object.
     ///
-    /// `ENOSYS` if the backend cannot store metadata.
-    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError>;
+    /// `ENOSYS` if the backend cannot store [metadata](FileAttribute::Metadata).
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError>;
 
-    /// Lists the tree below a directory: each directory before its content, siblings in the order
-    /// of [`readdir`](Self::readdir). Links below it are listed and not followed.
+    /// Lists the tree below a directory in batches: each directory before its content, siblings in
+    /// the order of [`readdir`](Self::readdir). Links below it are listed and not followed.
+    ///
+    /// The memory that a caller needs does not grow with the tree. Unless
+    /// [`WalkOptions::at_once`] is set, what changes between two batches may be listed as it was
+    /// before or as it is then. An error ends the stream.
     ///
     /// `ENOTDIR` for anything but a directory; `EFBIG` above [`WalkOptions::max_entries`]. Objects
     /// that vanish during the walk are left out. A path that would be longer than
     /// [`MAX_PATH_LEN`](yfs_types::path::MAX_PATH_LEN) begins with the object's path by its id, if
     /// the backend has such paths.
-    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        walk::walk(self, path, options).await
-    }
-
-    /// Lists a tree as [`walk`](Self::walk) does, in batches, so that the memory that a caller
-    /// needs does not grow with the tree. What changes between two batches may be listed as it was
-    /// before or as it is then. An error ends the stream.
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
-        collected::walk_in_one_batch(self, path, options)
+        Box::pin(stream::once(walk::walk(self, path, options)))
     }
 
     /// Lists the names of a tree, directory by directory: the given one first, then those in it in
     /// the order of their names, each before those below it. There is a listing for each directory
     /// above the depth of the options, also for one that vanished meanwhile: it is empty.
     ///
-    /// It lists what [`walk`](Self::walk) lists, with the same paths, errors and limits, and costs
-    /// less. As in [`walk_batches`](Self::walk_batches), what changes meanwhile may be listed as it
-    /// was or is, and an error ends the stream.
+    /// It lists what [`walk_batches`](Self::walk_batches) lists, with the same paths, errors and
+    /// limits, and costs less. What changes meanwhile may be listed as it was or is, and an error
+    /// ends the stream.
     fn walk_directories<'a>(
         &'a self,
         path: &'a VPath,
@@ -349,65 +325,25 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     ///
     /// `EINVAL` for a bad pattern; `ENOTDIR` or `ENOENT` for a bad root of the search.
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
-        crate::glob::glob(self, query).await
+        glob::glob(self, query).await
     }
 
-    /// Finds lines by pattern. See [`GrepQuery`].
+    /// Finds lines by pattern, and passes them to `sink`, so that the memory that a search needs
+    /// does not grow with the lines that it finds. See [`GrepQuery`]. The result has no files.
     ///
     /// `EINVAL` for a bad pattern; `ENOENT` if the root of the search does not exist.
-    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        crate::grep::grep(self, query).await
-    }
-
-    /// Finds lines as [`grep`](Self::grep) does, and passes them to `sink`, so that the memory that
-    /// a search needs does not grow with the lines that it finds. The result has no files.
-    ///
-    /// Unless a backend overrides it, the lines are passed on when all were found.
     async fn grep_each(
         &self,
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, FsError> {
-        collected::grep_collected(self, query, sink).await
+        grep::grep_each(self, query, sink).await
     }
 
-    /// Returns the number and size of the objects below a directory. A file or link counts as
-    /// itself.
-    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        walk::totals(self, path).await
-    }
-
-    /// Returns a handle to the same filesystem that follows no symbolic link, or `None` if the
-    /// backend has none.
-    ///
-    /// On that handle, a path through a link is `ELOOP`, and so is a link at the end of the path of
-    /// a call that would follow it. A caller that checks where a path leads before it acts uses
-    /// this handle to act, so that no link that another writer makes meanwhile leads elsewhere.
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        None
-    }
-
-    /// Returns a handle to the same filesystem whose changes are one step, which is undone as a
-    /// whole, or `None` if the backend keeps no record of steps.
-    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
-        None
-    }
-
-    /// Returns a handle to the same filesystem for one call, or `None` if calls make no difference.
-    ///
-    /// What a person approves for once counts for all operations of the call. Searches on the
-    /// handle report in the scope which files they left out because an approval is missing.
-    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
-        let _ = scope;
-        None
-    }
-
-    /// Returns a handle to the same filesystem that asks no person for approval, or `None` if this
-    /// one never does.
-    ///
-    /// On that handle, objects that need an approval are left out of lists, and calls on them are
-    /// `EACCES`. It is for calls that read many files, where the questions would be as many.
-    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
+    /// Returns another handle to the same filesystem, or `None` if the backend has no such handle,
+    /// or it would be no different.
+    fn view(&self, view: FsView<'_>) -> Option<Arc<dyn FileSystem>> {
+        let _ = view;
         None
     }
 

@@ -1,20 +1,27 @@
-//! Convenience methods over any filesystem.
+//! Methods of every filesystem, in terms of those of the trait.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{Stream, stream};
-use yfs_types::path::VPath;
+use futures::{Stream, StreamExt, stream};
+use yfs_types::{path::VPath, time::Millis};
 
 use crate::{
     changes::{ChangeCursor, FileChange},
     error::{FsCode, FsError, Op},
     file_system::{FileSystem, WriteOutcome},
-    options::{ChangesOptions, CreateMode, MkdirOptions, RemoveOptions, WriteOptions},
+    grep::{GrepCollector, GrepQuery, GrepResult},
+    line_page::LinePage,
+    options::{
+        ChangesOptions, CreateMode, FileAttribute, MkdirOptions, RemoveOptions, WalkOptions,
+        WriteOptions,
+    },
+    stat::{FileKind, Metadata, TreeTotals, WalkEntry},
 };
 
-/// Convenience methods in terms of [`FileSystem`]. Every filesystem has them.
+/// Methods in terms of [`FileSystem`], which every filesystem has: the short forms of common calls,
+/// and those that collect what a stream yields.
 #[async_trait]
 pub trait FileSystemExt: FileSystem {
     /// Returns the content as text. `EINVAL` if it is not UTF-8.
@@ -59,6 +66,79 @@ pub trait FileSystemExt: FileSystem {
     /// Removes the object at the path with all its content. Succeeds if the path does not exist.
     async fn rm_all(&self, path: &VPath) -> Result<(), FsError> {
         self.rm(path, &RemoveOptions { recursive: true, force: true }).await
+    }
+
+    /// Returns up to `limit` lines starting at line `offset` (counted from 0). See [`LinePage`].
+    ///
+    /// Errors as [`read`](FileSystem::read).
+    async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
+        let content = self.read(path).await?;
+        Ok(LinePage::of(&content.data, offset, limit, content.version))
+    }
+
+    /// Sets the modification time.
+    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+        self.set_attribute(path, FileAttribute::Mtime(mtime)).await
+    }
+
+    /// Sets the permission bits; only the bits in `0o7777` count.
+    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+        self.set_attribute(path, FileAttribute::Mode(mode)).await
+    }
+
+    /// Replaces the custom metadata.
+    ///
+    /// `ENOSYS` if the backend cannot store metadata.
+    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
+        self.set_attribute(path, FileAttribute::Metadata(metadata)).await
+    }
+
+    /// Lists the tree below a directory as of one moment, if the backend can. See
+    /// [`walk_batches`](FileSystem::walk_batches).
+    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
+        let options = WalkOptions { at_once: true, ..options.clone() };
+        let mut found = Vec::new();
+        let mut batches = self.walk_batches(path, &options);
+        while let Some(batch) = batches.next().await {
+            match found.is_empty() {
+                true => found = batch?,
+                false => found.extend(batch?),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Finds lines by pattern. See [`GrepQuery`].
+    ///
+    /// Errors as [`grep_each`](FileSystem::grep_each).
+    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
+        let mut collector = GrepCollector::default();
+        let result = self.grep_each(query, &mut collector).await?;
+        Ok(collector.complete(result))
+    }
+
+    /// Returns the number and size of the objects below a directory. A file or link counts as
+    /// itself.
+    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
+        let stat = self.lstat(path).await.map_err(|error| error.during(Op::Totals))?;
+        if !stat.is_directory() {
+            let n_files = u64::from(stat.is_file());
+            return Ok(TreeTotals { n_files, n_directories: 0, n_bytes: stat.size * n_files });
+        }
+        let entries = self.walk(path, &WalkOptions::default()).await;
+        let entries = entries.map_err(|error| error.during(Op::Totals))?;
+        let mut totals = TreeTotals::default();
+        for WalkEntry { entry, .. } in &entries {
+            match entry.kind {
+                FileKind::File => {
+                    totals.n_files += 1;
+                    totals.n_bytes += entry.size;
+                }
+                FileKind::Directory => totals.n_directories += 1,
+                FileKind::Symlink | FileKind::Other => (),
+            }
+        }
+        Ok(totals)
     }
 }
 

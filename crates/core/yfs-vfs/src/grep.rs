@@ -14,24 +14,23 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use futures::{StreamExt, stream};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use yfs_types::{id::FileId, path::VPath};
 
+use self::large_file::{LargeFileSearch, LargeOutcome};
 pub use self::{
     large_file::MAX_LINE_BYTES,
     searcher::{GrepSearcher, SearchOutcome, searched_text},
-    sink::GrepSink,
-};
-use self::{
-    large_file::{LargeFileSearch, LargeOutcome},
-    sink::GrepCollector,
+    sink::{GrepCollector, GrepSink, PathConverter},
 };
 use crate::{
     WalkOptions,
     error::{FsError, Op},
     file_system::FileSystem,
+    file_system_ext::FileSystemExt,
     glob::SearchLimit,
     stat::{DirEntry, FileKind, WalkEntry},
     walk::vanished,
@@ -133,6 +132,9 @@ pub enum GrepSelection {
     },
 }
 
+/// A call that reads several files, each as [`FileSystem::read`] does.
+pub type ReadManyFiles<'a> = &'a (dyn Fn(&[VPath]) -> Vec<Result<Bytes, FsError>> + Sync);
+
 /// The result of a [`GrepQuery`].
 ///
 /// Counts of files consider the files that were read. An index excludes files, so they are smaller
@@ -141,7 +143,7 @@ pub enum GrepSelection {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrepResult {
-    /// The files with matches, in the order of [`FileSystem::walk`].
+    /// The files with matches, in the order of [`FileSystem::walk_batches`].
     pub files: Vec<FileMatches>,
     /// The number of matching lines among those returned.
     pub n_matches: usize,
@@ -150,7 +152,7 @@ pub struct GrepResult {
     /// The number of files that were skipped because they are not text.
     pub n_binary: u64,
     /// The paths of the first [`MAX_BINARY_PATHS`] of these files, in the order of
-    /// [`FileSystem::walk`].
+    /// [`FileSystem::walk_batches`].
     pub binary_paths: Vec<VPath>,
     /// The number of files that were skipped because they exceed [`GrepQuery::max_file_len`].
     pub n_too_large: u64,
@@ -231,43 +233,34 @@ impl GrepQuery {
     }
 }
 
-/// Finds lines by reading files. See [`FileSystem::grep`].
+/// Finds lines by reading files, and passes them to a sink. See [`FileSystem::grep_each`].
 ///
 /// Files are read and searched in batches, several of them concurrently if there is a tokio
 /// runtime. A file of 16 MiB or more is searched as a stream, in windows that end with a line.
-pub async fn grep<F: FileSystem + ?Sized>(
+pub async fn grep_each<F: FileSystem + ?Sized>(
     fs: &F,
     query: &GrepQuery,
+    sink: &mut dyn GrepSink,
 ) -> Result<GrepResult, FsError> {
-    grep_selected(fs, query, GrepSelection::All).await
+    grep_each_selected(fs, query, GrepSelection::All, None, sink).await
 }
 
-/// Finds lines by reading the files of a selection, which must have every file with a match.
-pub async fn grep_selected<F: FileSystem + ?Sized>(
-    fs: &F,
-    query: &GrepQuery,
-    selection: GrepSelection,
-) -> Result<GrepResult, FsError> {
-    let mut collector = GrepCollector::default();
-    let run = SearchRun { query, sink: &mut collector, max_held: usize::MAX };
-    let result = run.search(fs, selection).await?;
-    Ok(GrepResult { files: collector.files, ..result })
-}
-
-/// Finds lines by reading the files of a selection, which must have every file with a match, and
-/// passes them to a sink. See [`FileSystem::grep_each`].
+/// Finds lines as [`grep_each`] does, by reading the files of a selection, which must have every
+/// file with a match. The backend may have a faster way to read many small files.
 ///
-/// Of a large file, at most 8 MiB of lines are in memory. If it has more, it is read twice: it must
-/// be known to be a text before the first line is passed on.
+/// Of a large file, at most 8 MiB of lines are in memory, unless the sink holds them all. If it has
+/// more, it is read twice: it must be known to be a text before the first line is passed on.
 pub async fn grep_each_selected<F: FileSystem + ?Sized>(
     fs: &F,
     query: &GrepQuery,
     selection: GrepSelection,
+    read_many: Option<ReadManyFiles<'_>>,
     sink: &mut dyn GrepSink,
 ) -> Result<GrepResult, FsError> {
     // With a limit for all files, its lines are few.
-    let max_held = if query.max_total == usize::MAX { MAX_HELD_BYTES } else { usize::MAX };
-    SearchRun { query, sink, max_held }.search(fs, selection).await
+    let holds_all = sink.holds_all() || query.max_total < usize::MAX;
+    let max_held = if holds_all { usize::MAX } else { MAX_HELD_BYTES };
+    SearchRun { query, sink, max_held, read_many }.search(fs, selection).await
 }
 
 /// A search that passes its results to a sink.
@@ -276,6 +269,7 @@ struct SearchRun<'a> {
     sink: &'a mut dyn GrepSink,
     /// The greatest size of the lines of a large file that are held in memory.
     max_held: usize,
+    read_many: Option<ReadManyFiles<'a>>,
 }
 
 impl SearchRun<'_> {
@@ -285,7 +279,7 @@ impl SearchRun<'_> {
         fs: &F,
         selection: GrepSelection,
     ) -> Result<GrepResult, FsError> {
-        let Self { query, sink, max_held } = self;
+        let Self { query, sink, max_held, read_many } = self;
         let searcher = Arc::new(GrepSearcher::new(query)?);
         let deadline = query.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let stop =
@@ -295,7 +289,10 @@ impl SearchRun<'_> {
         let mut result = GrepResult { n_unreadable, cut: stop.why(), ..GrepResult::default() };
         let known_binary = result.skip_known(binary, query);
         let mut batches = stream::iter(batches(files, &mut result, query))
-            .map(|batch| search_batch(fs, batch, searcher.clone(), stop.clone(), max_held))
+            .map(|batch| {
+                let search = BatchSearch { fs, read_many, searcher: &searcher, stop: &stop };
+                search.run(batch, max_held)
+            })
             .buffered(N_BATCHES_AT_ONCE);
         while let Some(batch) = batches.next().await {
             count_objects(batch.n_searched + batch.binary.len() as u64 + batch.n_unreadable);
@@ -581,61 +578,87 @@ fn batches(files: Vec<WalkEntry>, result: &mut GrepResult, query: &GrepQuery) ->
     batches
 }
 
-async fn search_batch<F: FileSystem + ?Sized>(
-    fs: &F,
-    batch: Batch,
-    searcher: Arc<GrepSearcher>,
-    stop: SearchStop,
-    max_held: usize,
-) -> BatchResult {
-    if let [WalkEntry { path, entry }] = &*batch
-        && entry.size >= LARGE_BYTES
-    {
-        if let Some(cut) = stop.why() {
-            return BatchResult { cut: Some(cut), ..BatchResult::default() };
-        }
-        let search = LargeFileSearch { fs, searcher: &searcher, stop: &stop };
-        return search.collect(path, &entry.id, max_held).await.into_batch(path, &entry.id);
-    }
-    let mut result = BatchResult::default();
-    let mut contents = Vec::with_capacity(batch.len());
-    let (paths, ids): (Vec<VPath>, Vec<FileId>) =
-        batch.into_iter().map(|WalkEntry { path, entry }| (path, entry.id)).unzip();
-    let mut found = paths.iter().zip(ids);
-    for some in paths.chunks(FILES_AT_ONCE) {
-        if let Some(cut) = stop.why() {
-            result.cut = Some(cut);
-            break;
-        }
-        for (content, (path, id)) in fs.read_many(some).await.into_iter().zip(&mut found) {
-            match content {
-                Ok(data) => contents.push((path.clone(), id, data)),
-                Err(error) => result.n_unreadable += u64::from(!vanished(&error)),
+/// A search of files that are read together.
+struct BatchSearch<'a, F: ?Sized> {
+    fs: &'a F,
+    read_many: Option<ReadManyFiles<'a>>,
+    searcher: &'a Arc<GrepSearcher>,
+    stop: &'a SearchStop,
+}
+
+impl<F: FileSystem + ?Sized> BatchSearch<'_, F> {
+    async fn run(self, batch: Batch, max_held: usize) -> BatchResult {
+        let Self { fs, searcher, stop, .. } = self;
+        if let [WalkEntry { path, entry }] = &*batch
+            && entry.size >= LARGE_BYTES
+        {
+            if let Some(cut) = stop.why() {
+                return BatchResult { cut: Some(cut), ..BatchResult::default() };
             }
+            let search = LargeFileSearch { fs, searcher, stop };
+            return search.collect(path, &entry.id, max_held).await.into_batch(path, &entry.id);
         }
-    }
-    let search = move || {
-        for (path, id, data) in contents {
+        let mut result = BatchResult::default();
+        let mut contents = Vec::with_capacity(batch.len());
+        let (paths, ids): (Vec<VPath>, Vec<FileId>) =
+            batch.into_iter().map(|WalkEntry { path, entry }| (path, entry.id)).unzip();
+        let mut found = paths.iter().zip(ids);
+        for some in paths.chunks(FILES_AT_ONCE) {
             if let Some(cut) = stop.why() {
                 result.cut = Some(cut);
                 break;
             }
-            match searcher.search(&path, &id, &data) {
-                SearchOutcome::Binary => result.binary.push(path),
-                SearchOutcome::Text(matches) => {
-                    result.n_searched += 1;
-                    result.files.extend(matches);
+            for (content, (path, id)) in self.read(some).await.into_iter().zip(&mut found) {
+                match content {
+                    Ok(data) => contents.push((path.clone(), id, data)),
+                    Err(error) => result.n_unreadable += u64::from(!vanished(&error)),
                 }
             }
         }
-        result
-    };
-    match Handle::try_current() {
-        Ok(runtime) => runtime.spawn_blocking(search).await.unwrap_or_else(|_| BatchResult {
-            // The runtime is shutting down and cancels the search.
-            cut: Some(SearchLimit::Cancelled),
-            ..BatchResult::default()
-        }),
-        Err(_) => search(),
+        let (searcher, stop) = (Arc::clone(searcher), stop.clone());
+        let search = move || search_contents(&searcher, contents, &stop, result);
+        match Handle::try_current() {
+            Ok(runtime) => runtime.spawn_blocking(search).await.unwrap_or_else(|_| BatchResult {
+                // The runtime is shutting down and cancels the search.
+                cut: Some(SearchLimit::Cancelled),
+                ..BatchResult::default()
+            }),
+            Err(_) => search(),
+        }
     }
+
+    /// Reads several files.
+    async fn read(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        if let Some(read_many) = self.read_many {
+            return read_many(paths);
+        }
+        let mut contents = Vec::with_capacity(paths.len());
+        for path in paths {
+            contents.push(self.fs.read(path).await.map(|content| content.data));
+        }
+        contents
+    }
+}
+
+/// Searches contents, and adds what it finds to the result of their batch.
+fn search_contents(
+    searcher: &GrepSearcher,
+    contents: Vec<(VPath, FileId, Bytes)>,
+    stop: &SearchStop,
+    mut result: BatchResult,
+) -> BatchResult {
+    for (path, id, data) in contents {
+        if let Some(cut) = stop.why() {
+            result.cut = Some(cut);
+            break;
+        }
+        match searcher.search(&path, &id, &data) {
+            SearchOutcome::Binary => result.binary.push(path),
+            SearchOutcome::Text(matches) => {
+                result.n_searched += 1;
+                result.files.extend(matches);
+            }
+        }
+    }
+    result
 }

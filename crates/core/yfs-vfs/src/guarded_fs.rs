@@ -1,26 +1,25 @@
-//! A filesystem behind a [`FsGuard`], which sees each call and may delay or reject it.
+//! A filesystem behind a [`FsGuard`], which sees each call and may delay, reject or record it.
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, stream};
-use yfs_types::{path::VPath, time::Millis};
+use futures::{StreamExt, future::BoxFuture, stream};
+use yfs_types::path::VPath;
 
 use crate::{
-    call_scope::CallScope,
     changes::{ChangeCursor, ChangePage},
     edit::{EditOutcome, TextReplacement},
     error::{FsCode, FsError, Op},
     file_system::{FileContent, FileSystem, WriteOutcome},
+    fs_view::FsView,
     glob::{GlobQuery, GlobResult},
     grep::{GrepQuery, GrepResult, GrepSink},
-    line_page::LinePage,
     options::{
-        ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
-        WalkOptions, WriteOptions,
+        ChangesOptions, CopyOptions, FileAttribute, MkdirOptions, MoveOptions, RemoveOptions,
+        StreamOptions, WalkOptions, WriteOptions,
     },
-    stat::{DirEntry, Metadata, Stat, TreeTotals, WalkEntry},
+    stat::{DirEntry, Stat},
     stream::{ChunkStream, DirectoryStream, WalkStream},
 };
 
@@ -37,19 +36,74 @@ pub struct GuardedCall<'a> {
     pub writes: bool,
 }
 
-/// An interceptor of the calls of a filesystem.
+/// A call that a guard lets be made, by awaiting it.
+pub type AdmittedCall<'a> = BoxFuture<'a, Result<(), FsError>>;
+
+/// An interceptor of the calls of a filesystem, which the methods get as `fs`.
 #[async_trait]
 pub trait FsGuard: Send + Sync + fmt::Debug {
     /// Checks a call before it is made. An `Err` rejects the call: it is not made. With
     /// `Ok(Some(error))` the call is made, but its caller receives the error.
-    async fn check_call(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError>;
+    async fn check_call(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
+        let _ = call;
+        Ok(None)
+    }
+
+    /// Makes a call that was checked. Walks, which are streams, are only checked.
+    async fn run_call(
+        &self,
+        fs: &dyn FileSystem,
+        call: &GuardedCall<'_>,
+        admitted: AdmittedCall<'_>,
+    ) -> Result<(), FsError> {
+        let _ = (fs, call);
+        admitted.await
+    }
+
+    /// Makes a write.
+    async fn run_write(
+        &self,
+        fs: &dyn FileSystem,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        fs.write(path, data, options).await
+    }
+
+    /// Makes an append.
+    async fn run_append(
+        &self,
+        fs: &dyn FileSystem,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        fs.append(path, data, options).await
+    }
+
+    /// Makes an edit.
+    async fn run_edit(
+        &self,
+        fs: &dyn FileSystem,
+        path: &VPath,
+        edit: &TextReplacement,
+    ) -> Result<EditOutcome, FsError> {
+        fs.edit(path, edit).await
+    }
 }
 
-/// A filesystem with a guard.
+/// A filesystem with a guard. Clones are handles of the same filesystem.
 #[derive(Debug)]
 pub struct GuardedFs<G> {
     inner: Arc<dyn FileSystem>,
     guard: Arc<G>,
+}
+
+impl<G> Clone for GuardedFs<G> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), guard: self.guard.clone() }
+    }
 }
 
 impl<'a> GuardedCall<'a> {
@@ -67,6 +121,13 @@ impl<'a> GuardedCall<'a> {
 
     fn watches() -> Self {
         Self { op: Op::Watch, path: None, dest: None, writes: false }
+    }
+
+    /// Returns the paths of the objects that the call is about: not the text of a link.
+    pub fn objects(&self) -> Vec<VPath> {
+        let first = self.path.filter(|_| self.op != Op::Symlink);
+        let paths = first.into_iter().chain(self.dest);
+        paths.filter_map(|path| VPath::parse(path).ok()).collect()
     }
 
     /// Makes the error that rejects the call.
@@ -87,6 +148,11 @@ impl<G: FsGuard> GuardedFs<G> {
         &self.guard
     }
 
+    /// Returns the filesystem below the guard.
+    pub fn inner(&self) -> &dyn FileSystem {
+        &*self.inner
+    }
+
     /// Checks a walk, which returns nothing if it is refused or its result is to be lost.
     async fn check_walk(&self, path: &VPath) -> Option<FsError> {
         match self.guard.check_call(&GuardedCall::reads(Op::Walk, path)).await {
@@ -95,55 +161,37 @@ impl<G: FsGuard> GuardedFs<G> {
         }
     }
 
-    async fn run_checked<T>(
+    async fn run_checked<T: Send>(
         &self,
         call: GuardedCall<'_>,
         made: impl Future<Output = Result<T, FsError>> + Send,
     ) -> Result<T, FsError> {
         let lost = self.guard.check_call(&call).await?;
-        let done = made.await?;
-        lost.map_or(Ok(done), Err)
+        let mut done = None;
+        let admitted = Box::pin(async {
+            done = Some(made.await?);
+            Ok(())
+        });
+        self.guard.run_call(self.inner(), &call, admitted).await?;
+        match (lost, done) {
+            (None, Some(done)) => Ok(done),
+            (Some(error), _) => Err(error),
+            (None, None) => Err(call.refused(FsCode::EIO)),
+        }
     }
 }
 
 #[async_trait]
+#[deny(clippy::missing_trait_methods)]
 impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.run_checked(GuardedCall::reads(Op::Read, path), self.inner.read(path)).await
-    }
-
-    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        let mut checks = Vec::with_capacity(paths.len());
-        let mut admitted = Vec::with_capacity(paths.len());
-        for path in paths {
-            let checked = self.guard.check_call(&GuardedCall::reads(Op::Read, path)).await;
-            if checked.is_ok() {
-                admitted.push(path.clone());
-            }
-            checks.push(checked);
-        }
-        let mut contents = self.inner.read_many(&admitted).await.into_iter();
-        let content_of = |checked: Result<Option<FsError>, FsError>| {
-            let lost = checked?;
-            let content =
-                contents.next().unwrap_or_else(|| Err(FsError::bare(FsCode::EIO, Op::Read)))?;
-            lost.map_or(Ok(content), Err)
-        };
-        checks.into_iter().map(content_of).collect()
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         self.run_checked(
             GuardedCall::reads(Op::Read, path),
             self.inner.read_range(path, offset, len),
-        )
-        .await
-    }
-
-    async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
-        self.run_checked(
-            GuardedCall::reads(Op::Read, path),
-            self.inner.read_lines(path, offset, limit),
         )
         .await
     }
@@ -163,11 +211,8 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
         data: Bytes,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.run_checked(
-            GuardedCall::writes(Op::Write, path),
-            self.inner.write(path, data, options),
-        )
-        .await
+        let write = self.guard.run_write(self.inner(), path, data, options);
+        self.run_checked(GuardedCall::writes(Op::Write, path), write).await
     }
 
     async fn append(
@@ -176,15 +221,13 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
         data: Bytes,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.run_checked(
-            GuardedCall::writes(Op::Append, path),
-            self.inner.append(path, data, options),
-        )
-        .await
+        let append = self.guard.run_append(self.inner(), path, data, options);
+        self.run_checked(GuardedCall::writes(Op::Append, path), append).await
     }
 
     async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
-        self.run_checked(GuardedCall::writes(Op::Edit, path), self.inner.edit(path, edit)).await
+        let made = self.guard.run_edit(self.inner(), path, edit);
+        self.run_checked(GuardedCall::writes(Op::Edit, path), made).await
     }
 
     async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
@@ -236,22 +279,9 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
         self.run_checked(GuardedCall::reads(Op::Realpath, path), self.inner.realpath(path)).await
     }
 
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.run_checked(GuardedCall::writes(Op::Utimes, path), self.inner.utimes(path, mtime))
-            .await
-    }
-
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.run_checked(GuardedCall::writes(Op::Chmod, path), self.inner.chmod(path, mode)).await
-    }
-
-    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        let call = GuardedCall::writes(Op::SetMetadata, path);
-        self.run_checked(call, self.inner.set_metadata(path, metadata)).await
-    }
-
-    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        self.run_checked(GuardedCall::reads(Op::Walk, path), self.inner.walk(path, options)).await
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError> {
+        let call = GuardedCall::writes(attribute.op(), path);
+        self.run_checked(call, self.inner.set_attribute(path, attribute)).await
     }
 
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
@@ -282,10 +312,6 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
         self.run_checked(GuardedCall::reads(Op::Glob, &query.root), self.inner.glob(query)).await
     }
 
-    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        self.run_checked(GuardedCall::reads(Op::Grep, &query.root), self.inner.grep(query)).await
-    }
-
     async fn grep_each(
         &self,
         query: &GrepQuery,
@@ -295,27 +321,8 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
         self.run_checked(call, self.inner.grep_each(query, sink)).await
     }
 
-    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.run_checked(GuardedCall::reads(Op::Totals, path), self.inner.totals(path)).await
-    }
-
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.without_links()?;
-        Some(Arc::new(Self { inner, guard: self.guard.clone() }))
-    }
-
-    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.in_new_step()?;
-        Some(Arc::new(Self { inner, guard: self.guard.clone() }))
-    }
-
-    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.for_call(scope)?;
-        Some(Arc::new(Self { inner, guard: self.guard.clone() }))
-    }
-
-    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.without_questions()?;
+    fn view(&self, view: FsView<'_>) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.view(view)?;
         Some(Arc::new(Self { inner, guard: self.guard.clone() }))
     }
 

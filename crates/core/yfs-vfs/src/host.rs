@@ -51,7 +51,7 @@ use std::{fmt, io, path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::{task, time};
-use yfs_types::{path::VPath, time::Millis};
+use yfs_types::path::VPath;
 
 pub use crate::confined_dir::HostStat;
 
@@ -61,11 +61,12 @@ use crate::{
     edit::{EditOutcome, TextReplacement},
     error::{FsCode, FsError, Op},
     file_system::{FileContent, FileSystem, WriteOutcome},
+    fs_view::FsView,
     options::{
-        ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
-        WriteOptions,
+        ChangesOptions, CopyOptions, FileAttribute, MkdirOptions, MoveOptions, RemoveOptions,
+        StreamOptions, WriteOptions,
     },
-    stat::{DirEntry, Metadata, Stat},
+    stat::{DirEntry, Stat},
     stream::ChunkStream,
     work_meter::current_meter,
 };
@@ -249,24 +250,25 @@ impl FileSystem for HostFs {
             .await
     }
 
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.run(Op::Utimes, path, move |disk, path| disk.utimes(path, mtime)).await
-    }
-
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.run(Op::Chmod, path, move |disk, path| disk.chmod(path, mode & 0o7777)).await
-    }
-
-    async fn set_metadata(&self, path: &VPath, _: Metadata) -> Result<(), FsError> {
-        self.run(Op::SetMetadata, path, |disk, path| {
-            disk.find(path, HostFinalLink::Follow)?;
-            Err(FsCode::ENOSYS.into())
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError> {
+        self.run(attribute.op(), path, move |disk, path| match attribute {
+            FileAttribute::Mtime(mtime) => disk.utimes(path, mtime),
+            FileAttribute::Mode(mode) => disk.chmod(path, mode & 0o7777),
+            FileAttribute::Metadata(_) => {
+                disk.find(path, HostFinalLink::Follow)?;
+                Err(FsCode::ENOSYS.into())
+            }
         })
         .await
     }
 
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(Self { disk: Arc::new(self.disk.without_links()) }))
+    fn view(&self, view: FsView<'_>) -> Option<Arc<dyn FileSystem>> {
+        match view {
+            FsView::WithoutLinks => {
+                Some(Arc::new(Self { disk: Arc::new(self.disk.without_links()) }))
+            }
+            _ => None,
+        }
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

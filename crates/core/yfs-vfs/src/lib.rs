@@ -42,7 +42,6 @@
 pub mod call_scope;
 mod change_log;
 pub mod changes;
-pub mod collected;
 #[cfg(unix)]
 pub mod confined_dir;
 pub mod conformance;
@@ -52,6 +51,7 @@ pub mod error;
 pub mod fault;
 pub mod file_system;
 pub mod file_system_ext;
+mod fs_view;
 pub mod glob;
 pub mod grep;
 pub mod guarded_fs;
@@ -84,13 +84,14 @@ pub use crate::{
     fault::{FaultFs, FsFault},
     file_system::{EditOverlap, FileContent, FileSystem, WriteOutcome},
     file_system_ext::{FileSystemExt, watch},
+    fs_view::FsView,
     glob::{GlobPattern, GlobQuery, GlobResult, SearchLimit},
     grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSearcher, GrepSelection, GrepSink},
     line_page::LinePage,
     memory::MemoryFs,
     options::{
-        ChangeAuthor, ChangesOptions, CopyOptions, CreateMode, MkdirOptions, MoveOptions,
-        RemoveOptions, StreamOptions, VersionBase, WalkOptions, WriteOptions,
+        ChangeAuthor, ChangesOptions, CopyOptions, CreateMode, FileAttribute, MkdirOptions,
+        MoveOptions, RemoveOptions, StreamOptions, VersionBase, WalkOptions, WriteOptions,
     },
     read_only::ReadOnlyFs,
     snapshot::{SnapshotContents, SnapshotFs, SnapshotNode},

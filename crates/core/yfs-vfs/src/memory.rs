@@ -15,17 +15,19 @@ use parking_lot::Mutex;
 use tokio::{sync::watch, time};
 use yfs_types::{path::VPath, time::Millis};
 
-use self::tree::{MemoryContent as TreeContent, MemoryTree};
+use self::tree::{MemoryContent as TreeContent, MemoryNode, MemoryTree};
 use crate::{
     change_log::ChangeLog,
     changes::{ChangeCursor, ChangePage},
     edit::{EditOutcome, EditRefusal, TextReplacement},
     error::{FsCode, FsError, Op},
     file_system::{FileContent, FileSystem, WriteOutcome},
+    fs_view::FsView,
     options::{
-        ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions,
+        ChangesOptions, CopyOptions, FileAttribute, MkdirOptions, MoveOptions, RemoveOptions,
+        WriteOptions,
     },
-    stat::{DirEntry, Metadata, Stat},
+    stat::{DirEntry, Stat},
 };
 
 /// A source of the current time.
@@ -42,7 +44,7 @@ pub struct MemoryFs {
     /// The end of the log of changes. A call that changes the tree sends it after releasing the
     /// lock; a call that waits in [`FileSystem::changes`] subscribes to it.
     end: watch::Sender<u64>,
-    /// Whether lookups follow links; see [`FileSystem::without_links`].
+    /// Whether lookups follow links; see [`FsView::WithoutLinks`].
     follows_links: bool,
 }
 
@@ -208,23 +210,21 @@ impl FileSystem for MemoryFs {
         self.read_tree(Op::Realpath, path, |tree| tree.realpath(path))
     }
 
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.change(|tree| tree.update(path, |node| node.mtime = mtime))
-            .map_err(|code| FsError::new(code, Op::Utimes, path))
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError> {
+        let op = attribute.op();
+        let change = |node: &mut MemoryNode| match attribute {
+            FileAttribute::Mtime(mtime) => node.mtime = mtime,
+            FileAttribute::Mode(mode) => node.mode = mode & 0o7777,
+            FileAttribute::Metadata(metadata) => node.metadata = metadata,
+        };
+        self.change(|tree| tree.update(path, change)).map_err(|code| FsError::new(code, op, path))
     }
 
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.change(|tree| tree.update(path, |node| node.mode = mode & 0o7777))
-            .map_err(|code| FsError::new(code, Op::Chmod, path))
-    }
-
-    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        self.change(|tree| tree.update(path, |node| node.metadata = metadata))
-            .map_err(|code| FsError::new(code, Op::SetMetadata, path))
-    }
-
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(Self { follows_links: false, ..self.clone() }))
+    fn view(&self, view: FsView<'_>) -> Option<Arc<dyn FileSystem>> {
+        match view {
+            FsView::WithoutLinks => Some(Arc::new(Self { follows_links: false, ..self.clone() })),
+            _ => None,
+        }
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use yfs_types::{actor::Actor, step::StepId, time::Millis};
 
 use crate::{
+    error::Op,
     stat::{Metadata, VersionToken},
     stream::DEFAULT_CHUNK_LEN,
 };
@@ -131,6 +132,20 @@ pub struct WalkOptions {
     /// Whether only paths, names, ids and kinds are asked for, which is cheaper still. The sizes of
     /// files may then be older, and all else may be as in a new [`DirEntry`](crate::DirEntry).
     pub kinds_only: bool,
+    /// Whether the whole tree is listed as of one moment, in one batch, if the backend can.
+    pub at_once: bool,
+}
+
+/// A new value of an attribute of an object; see
+/// [`FileSystem::set_attribute`](crate::FileSystem::set_attribute).
+#[derive(Debug, Clone, PartialEq)]
+pub enum FileAttribute {
+    /// The modification time.
+    Mtime(Millis),
+    /// The permission bits; only the bits in `0o7777` count.
+    Mode(u32),
+    /// The custom metadata, as a whole.
+    Metadata(Metadata),
 }
 
 /// Options of reading changes.
@@ -185,6 +200,7 @@ impl Default for WalkOptions {
             max_entries: usize::MAX,
             measured: true,
             kinds_only: false,
+            at_once: false,
         }
     }
 }
@@ -192,6 +208,17 @@ impl Default for WalkOptions {
 impl Default for ChangesOptions {
     fn default() -> Self {
         Self { limit: 1_000, wait: None }
+    }
+}
+
+impl FileAttribute {
+    /// Returns the operation that sets the attribute.
+    pub fn op(&self) -> Op {
+        match self {
+            Self::Mtime(_) => Op::Utimes,
+            Self::Mode(_) => Op::Chmod,
+            Self::Metadata(_) => Op::SetMetadata,
+        }
     }
 }
 

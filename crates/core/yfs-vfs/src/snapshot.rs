@@ -9,15 +9,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use smol_str::SmolStr;
-use yfs_types::{id::FileId, name::MAX_NAME_LEN, path::VPath, time::Millis};
+use yfs_types::{id::FileId, name::MAX_NAME_LEN, path::VPath};
 
 use crate::{
     edit::{EditOutcome, TextReplacement},
     error::{FsCode, FsError, Op},
     file_system::{FileContent, FileSystem, WriteOutcome},
-    options::{CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions},
+    options::{CopyOptions, FileAttribute, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions},
     path_components::{NameComparison, PendingComponents},
-    stat::{DirEntry, FileKind, Metadata, Stat, VersionToken},
+    stat::{DirEntry, FileKind, Stat, VersionToken},
 };
 
 /// An object of a [`SnapshotFs`].
@@ -239,16 +239,8 @@ impl<C: SnapshotContents> FileSystem for SnapshotFs<C> {
         found.map(|(path, _)| path).map_err(|code| FsError::new(code, Op::Realpath, path))
     }
 
-    async fn utimes(&self, path: &VPath, _: Millis) -> Result<(), FsError> {
-        Err(refusal(Op::Utimes, path))
-    }
-
-    async fn chmod(&self, path: &VPath, _: u32) -> Result<(), FsError> {
-        Err(refusal(Op::Chmod, path))
-    }
-
-    async fn set_metadata(&self, path: &VPath, _: Metadata) -> Result<(), FsError> {
-        Err(refusal(Op::SetMetadata, path))
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError> {
+        Err(refusal(attribute.op(), path))
     }
 }
 
@@ -274,7 +266,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{MemoryFs, WalkOptions, conformance::script};
+    use crate::{FileSystemExt, MemoryFs, WalkOptions, conformance::script};
 
     /// The contents of another filesystem, by path.
     #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Listing and summing up trees, over any filesystem.
+//! Listing trees, over any filesystem.
 
 use futures::stream;
 use yfs_types::path::VPath;
@@ -7,13 +7,15 @@ use crate::{
     directory_listing::DirectoryListing,
     error::{FsCode, FsError, Op},
     file_system::FileSystem,
+    file_system_ext::FileSystemExt,
     options::WalkOptions,
-    stat::{DirEntry, FileKind, TreeTotals, WalkEntry},
+    stat::{DirEntry, FileKind, WalkEntry},
     stream::DirectoryStream,
     work_meter::count_objects,
 };
 
-/// Lists a tree by listing its directories one after the other. See [`FileSystem::walk`].
+/// Lists a tree by listing its directories one after the other. See
+/// [`FileSystem::walk_batches`].
 pub async fn walk<F: FileSystem + ?Sized>(
     fs: &F,
     path: &VPath,
@@ -100,29 +102,6 @@ impl DirectoryWalk<'_> {
         }
         Some(Ok(listing))
     }
-}
-
-/// Returns the totals of a tree. See [`FileSystem::totals`].
-pub async fn totals<F: FileSystem + ?Sized>(fs: &F, path: &VPath) -> Result<TreeTotals, FsError> {
-    let stat = fs.stat(path).await.map_err(|error| error.during(Op::Totals))?;
-    if !stat.is_directory() {
-        let n_files = u64::from(stat.is_file());
-        return Ok(TreeTotals { n_files, n_directories: 0, n_bytes: stat.size * n_files });
-    }
-    let entries = fs.walk(path, &WalkOptions::default()).await;
-    let entries = entries.map_err(|error| error.during(Op::Totals))?;
-    let mut totals = TreeTotals::default();
-    for WalkEntry { entry, .. } in &entries {
-        match entry.kind {
-            FileKind::File => {
-                totals.n_files += 1;
-                totals.n_bytes += entry.size;
-            }
-            FileKind::Directory => totals.n_directories += 1,
-            FileKind::Symlink | FileKind::Other => (),
-        }
-    }
-    Ok(totals)
 }
 
 /// Reports whether an error means that an object vanished between listing and reading it.

@@ -15,7 +15,7 @@ use std::{
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileSystem, GrepQuery, WriteOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, GrepQuery, WriteOptions};
 
 const FILE_LEN: usize = 50_000;
 const N_ROUNDS: usize = 9;

@@ -14,7 +14,7 @@ use std::{env, hint::black_box};
 use measure::{Row, now, per_call};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileSystem, TextReplacement, WalkOptions, WriteOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, TextReplacement, WalkOptions, WriteOptions};
 
 const FILES_PER_DIRECTORY: usize = 100;
 

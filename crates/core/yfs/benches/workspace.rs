@@ -17,7 +17,9 @@ use measure::{Row, now, per_call};
 use tree::{FILES_PER_DIRECTORY, path_of};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::{FileSystem, MoveOptions, RemoveOptions, TextReplacement, WriteOptions};
+use yfs_vfs::{
+    FileSystem, FileSystemExt, MoveOptions, RemoveOptions, TextReplacement, WriteOptions,
+};
 
 fn main() {
     let args: Vec<String> = env::args().collect();

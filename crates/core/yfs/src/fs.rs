@@ -36,13 +36,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::time::timeout;
-use yfs_engine::{id::FileId, path::VPath, step::StepId, time::Millis};
+use yfs_engine::{id::FileId, path::VPath, step::StepId};
 use yfs_vfs::{
     ChangeAuthor, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
-    DirectoryStream, EditOutcome, FileContent, FileKind, FileSystem, FsError, GlobQuery,
-    GlobResult, GrepQuery, GrepResult, GrepSink, Metadata, MkdirOptions, MoveOptions, Op,
-    RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions,
-    WalkStream, WriteOptions, WriteOutcome,
+    DirectoryStream, EditOutcome, FileAttribute, FileContent, FileKind, FileSystem, FsError,
+    FsView, GrepQuery, GrepResult, GrepSink, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
+    StreamOptions, TextReplacement, WalkOptions, WalkStream, WriteOptions, WriteOutcome,
 };
 
 use crate::{Workspace, state::WorkspaceState};
@@ -59,7 +58,7 @@ pub struct WorkspaceFs {
     scope: Option<scope::ScopeDirectory>,
     /// Whether the directories above that directory are seen, as the way to it.
     shows_way: bool,
-    /// Whether paths lead through links; see [`FileSystem::without_links`].
+    /// Whether paths lead through links; see [`FsView::WithoutLinks`].
     follows_links: bool,
 }
 
@@ -154,10 +153,6 @@ impl FileSystem for WorkspaceFs {
         self.reader().read(path)
     }
 
-    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        self.reader().read_many(paths)
-    }
-
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         self.reader().read_range(path, offset, len)
     }
@@ -232,20 +227,12 @@ impl FileSystem for WorkspaceFs {
         self.reader().realpath(path)
     }
 
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.tree().utimes(path, mtime)
-    }
-
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.tree().chmod(path, mode)
-    }
-
-    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        self.tree().set_metadata(path, &metadata)
-    }
-
-    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        self.lister().walk(path, options)
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError> {
+        match attribute {
+            FileAttribute::Mtime(mtime) => self.tree().utimes(path, mtime),
+            FileAttribute::Mode(mode) => self.tree().chmod(path, mode),
+            FileAttribute::Metadata(metadata) => self.tree().set_metadata(path, &metadata),
+        }
     }
 
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
@@ -260,14 +247,6 @@ impl FileSystem for WorkspaceFs {
         self.lister().walk_directories(path, options)
     }
 
-    async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
-        yfs_vfs::glob::glob(self, query).await
-    }
-
-    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        self.searcher().grep(query).await
-    }
-
     async fn grep_each(
         &self,
         query: &GrepQuery,
@@ -276,16 +255,12 @@ impl FileSystem for WorkspaceFs {
         self.searcher().grep_each(query, sink).await
     }
 
-    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.reader().totals(path)
-    }
-
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(Self { follows_links: false, ..self.clone() }))
-    }
-
-    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(self.clone().in_step(&self.state.new_step())))
+    fn view(&self, view: FsView<'_>) -> Option<Arc<dyn FileSystem>> {
+        match view {
+            FsView::WithoutLinks => Some(Arc::new(Self { follows_links: false, ..self.clone() })),
+            FsView::NewStep => Some(Arc::new(self.clone().in_step(&self.state.new_step()))),
+            FsView::ForCall(_) | FsView::WithoutQuestions => None,
+        }
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

@@ -29,9 +29,10 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    CopyOptions, DirEntry, EditOutcome, FileContent, FsCode, FsError, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
-    TextReplacement, TreeTotals, VersionBase, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
+    CopyOptions, DirEntry, EditOutcome, FileContent, FileSystemExt, FsCode, FsError, GlobQuery,
+    GlobResult, GrepQuery, GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions,
+    Stat, TextReplacement, TreeTotals, VersionBase, WalkEntry, WalkOptions, WriteOptions,
+    WriteOutcome,
 };
 
 use self::memory::{KnownContent, SessionMemory};
@@ -492,7 +493,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::utimes`](yfs_vfs::FileSystem::utimes) does.
+    /// Fails as [`FileSystemExt::utimes`](yfs_vfs::FileSystemExt::utimes) does.
     pub fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
         self.fs.tree().utimes(path, mtime)
     }
@@ -501,7 +502,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::chmod`](yfs_vfs::FileSystem::chmod) does.
+    /// Fails as [`FileSystemExt::chmod`](yfs_vfs::FileSystemExt::chmod) does.
     pub fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
         self.fs.tree().chmod(path, mode)
     }
@@ -510,7 +511,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
+    /// Fails as [`FileSystemExt::set_metadata`](yfs_vfs::FileSystemExt::set_metadata) does.
     pub fn set_metadata(&self, path: &VPath, metadata: &Metadata) -> Result<(), FsError> {
         self.fs.tree().set_metadata(path, metadata)
     }
@@ -519,7 +520,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::walk`](yfs_vfs::FileSystem::walk) does.
+    /// Fails as [`FileSystemExt::walk`](yfs_vfs::FileSystemExt::walk) does.
     pub fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
         self.fs.lister().walk(path, options)
     }
@@ -528,9 +529,9 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::totals`](yfs_vfs::FileSystem::totals) does.
+    /// Fails as [`FileSystemExt::totals`](yfs_vfs::FileSystemExt::totals) does.
     pub fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.fs.reader().totals(path)
+        wait_for(self.fs.totals(path))
     }
 
     /// Finds paths by pattern.
@@ -546,7 +547,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::grep`](yfs_vfs::FileSystem::grep) does.
+    /// Fails as [`FileSystemExt::grep`](yfs_vfs::FileSystemExt::grep) does.
     pub fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
         wait_for(self.fs.searcher().grep(query))
     }

@@ -14,7 +14,7 @@ use std::{
 use support::{at, now, put};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_store::{FaultStore, SqliteStore, StoreError, StoreFault};
-use yfs_vfs::{FileSystem, GrepQuery};
+use yfs_vfs::{FileSystem, FileSystemExt, GrepQuery};
 
 const N_FILES: usize = 60;
 

@@ -5,7 +5,7 @@ use napi_derive::napi;
 use yfs::TextInMemory;
 use yfs_engine::time::Millis;
 use yfs_vfs::{
-    CreateMode, FileSystem as _, Op, TextReplacement, VersionBase, VersionToken, WriteOptions,
+    CreateMode, FileSystemExt, Op, TextReplacement, VersionBase, VersionToken, WriteOptions,
 };
 
 use crate::{

@@ -25,8 +25,9 @@ use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
     ChangeCursor, ChangesOptions, CopyOptions, CreateMode, DirEntry, FileContent, FileSystem,
-    FsError, GlobQuery, GrepQuery, MemoryFs, MkdirOptions, MoveOptions, Op, RemoveOptions,
-    TextReplacement, VersionBase, VersionToken, WalkOptions, WriteOptions, WriteOutcome,
+    FileSystemExt, FsError, GlobQuery, GrepQuery, MemoryFs, MkdirOptions, MoveOptions, Op,
+    RemoveOptions, TextReplacement, VersionBase, VersionToken, WalkOptions, WriteOptions,
+    WriteOutcome,
 };
 
 use crate::{

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use pyo3::{prelude::*, types::PyAny};
 use yfs::{Session, Workspace};
 use yfs_agent::{
-    audit::{AuditOrigin, AuditedFs},
+    audit::{AuditOrigin, AuditedFs, FileAudit},
     permissions::{AccessLimits, PermissionRules, RefusingBroker, parse_rules},
 };
 use yfs_agent_workspace::open_workspace_audit;
@@ -76,7 +76,7 @@ fn audited(
     let sink = sink.ok_or_else(|| error::unusable("a workspace in memory has no records"))?;
     let session = label.unwrap_or(UNNAMED).into();
     let origin = AuditOrigin { actor, session, call_id: None, tool: None };
-    Ok(Arc::new(AuditedFs::new(fs, sink, origin)))
+    Ok(Arc::new(AuditedFs::new(fs, FileAudit::new(sink, origin))))
 }
 
 /// What was read of files, as the bases of later writes.

@@ -9,7 +9,7 @@ use axum::{
     response::IntoResponse,
 };
 use yfs_engine::kind::profile_name;
-use yfs_vfs::{FileKind, FileSystem, WalkOptions};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions};
 use yfs_wire::{TreeEntryJson, TreeJson};
 
 use crate::{

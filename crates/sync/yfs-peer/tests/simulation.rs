@@ -20,7 +20,7 @@ use yfs_engine::{hash::ContentHash, path::VPath};
 use yfs_peer::{PeerMembership, PeerRights, PeerSession, TicketRequest};
 use yfs_replica::FrameSession;
 use yfs_store::{LocalState, MemoryStore, Store};
-use yfs_vfs::{FileSystem, MoveOptions, WalkOptions, WriteOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, MoveOptions, WalkOptions, WriteOptions};
 
 /// A peer: its store outlives restarts.
 struct SimulatedPeer {

@@ -7,16 +7,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use parking_lot::Mutex;
 use smol_str::SmolStr;
-use yfs_types::{actor::Actor, path::VPath, time::Millis};
+use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{
-    CallScope, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
-    DirectoryStream, EditOutcome, FileContent, FileSystem, FsError, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, GrepSink, LinePage, Metadata, MkdirOptions, MoveOptions, Op,
-    RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, VersionToken, WalkEntry,
-    WalkOptions, WalkStream, WriteOptions, WriteOutcome,
+    FileSystem, FsError, Op, VersionToken,
+    guarded_fs::{AdmittedCall, FsGuard, GuardedCall, GuardedFs},
 };
 
 use super::{AuditOutcome, AuditRecord, AuditSink, AuditedFile};
@@ -24,7 +20,7 @@ use super::{AuditOutcome, AuditRecord, AuditSink, AuditedFile};
 /// The most files that one call lists in its record.
 const MAX_FILES: usize = 256;
 
-/// The origin of the operations of one [`AuditedFs`].
+/// The origin of the operations of one [`FileAudit`].
 #[derive(Debug, Clone)]
 pub struct AuditOrigin {
     /// The actor.
@@ -41,18 +37,19 @@ pub struct AuditOrigin {
 ///
 /// Versions are read by `stat`, beside the operation: if another writer changes the file in the
 /// same moment, the record may name that writer's version.
-#[derive(Clone)]
-pub struct AuditedFs {
-    inner: Arc<dyn FileSystem>,
+pub type AuditedFs = GuardedFs<FileAudit>;
+
+/// The guard that records operations.
+pub struct FileAudit {
     sink: Arc<dyn AuditSink>,
-    origin: Arc<AuditOrigin>,
+    origin: AuditOrigin,
     /// The files of the operations so far, each once.
-    files: Arc<Mutex<Vec<AuditedFile>>>,
+    files: Mutex<Vec<AuditedFile>>,
 }
 
 /// An operation under way; dropped before its end, it is recorded as abandoned.
 struct RunningOperation<'a> {
-    fs: &'a AuditedFs,
+    audit: &'a FileAudit,
     op: Op,
     at: SystemTime,
     started: Instant,
@@ -85,10 +82,10 @@ impl AuditOrigin {
     }
 }
 
-impl AuditedFs {
-    /// Wraps a filesystem.
-    pub fn new(inner: Arc<dyn FileSystem>, sink: Arc<dyn AuditSink>, origin: AuditOrigin) -> Self {
-        Self { inner, sink, origin: Arc::new(origin), files: Arc::default() }
+impl FileAudit {
+    /// Makes a guard that writes to a sink.
+    pub fn new(sink: Arc<dyn AuditSink>, origin: AuditOrigin) -> Self {
+        Self { sink, origin, files: Mutex::default() }
     }
 
     /// Returns the origin of its operations.
@@ -120,34 +117,21 @@ impl AuditedFs {
         }
     }
 
-    /// Makes a change that does not go through the filesystem, and records the files that it
-    /// changes.
-    pub(crate) async fn record_beside<T>(
+    /// Makes a change, and records it with the files that it is about.
+    pub(crate) async fn record_change<T>(
         &self,
-        paths: &[VPath],
-        made: impl Future<Output = Result<T, FsError>> + Send,
-    ) -> Result<T, FsError> {
-        self.run(Op::Write, &paths.iter().collect::<Vec<_>>(), made).await
-    }
-
-    async fn version(&self, path: &VPath) -> Option<String> {
-        let stat = self.inner.stat(path).await.ok()?;
-        Some(stat.version?.to_string())
-    }
-
-    async fn run<T>(
-        &self,
+        fs: &dyn FileSystem,
         op: Op,
-        paths: &[&VPath],
+        paths: &[VPath],
         made: impl Future<Output = Result<T, FsError>> + Send,
     ) -> Result<T, FsError> {
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
-            let before = self.version(path).await;
+            let before = version(fs, path).await;
             files.push(AuditedFile { path: path.to_string(), before, after: None });
         }
         let mut running = RunningOperation {
-            fs: self,
+            audit: self,
             op,
             at: SystemTime::now(),
             started: Instant::now(),
@@ -158,7 +142,7 @@ impl AuditedFs {
         match &result {
             Ok(_) => {
                 for (file, path) in running.files.iter_mut().zip(paths) {
-                    file.after = self.version(path).await;
+                    file.after = version(fs, path).await;
                 }
                 running.outcome = AuditOutcome::Done;
             }
@@ -176,190 +160,38 @@ impl Drop for RunningOperation<'_> {
     fn drop(&mut self) {
         let files = std::mem::take(&mut self.files);
         if !matches!(self.outcome, AuditOutcome::Failed { .. }) {
-            self.fs.note_files(&files);
+            self.audit.note_files(&files);
         }
         let outcome = std::mem::replace(&mut self.outcome, AuditOutcome::Abandoned);
-        let record = self.fs.origin.record(self.at, self.started, outcome, files);
+        let record = self.audit.origin.record(self.at, self.started, outcome, files);
         let operation = Some(self.op.as_str().to_owned());
-        self.fs.sink.record(AuditRecord { operation, ..record });
+        self.audit.sink.record(AuditRecord { operation, ..record });
     }
 }
 
-impl fmt::Debug for AuditedFs {
+/// Returns the version of the file at a path.
+async fn version(fs: &dyn FileSystem, path: &VPath) -> Option<String> {
+    let stat = fs.stat(path).await.ok()?;
+    Some(stat.version?.to_string())
+}
+
+impl fmt::Debug for FileAudit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuditedFs").field("origin", &self.origin).finish_non_exhaustive()
+        f.debug_struct("FileAudit").field("origin", &self.origin).finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl FileSystem for AuditedFs {
-    async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
-        self.inner.read(path).await
-    }
-
-    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        self.inner.read_many(paths).await
-    }
-
-    async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
-        self.inner.read_range(path, offset, len).await
-    }
-
-    async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
-        self.inner.read_lines(path, offset, limit).await
-    }
-
-    async fn read_stream(
+impl FsGuard for FileAudit {
+    async fn run_call(
         &self,
-        path: &VPath,
-        options: &StreamOptions,
-    ) -> Result<ChunkStream, FsError> {
-        self.inner.read_stream(path, options).await
-    }
-
-    async fn write(
-        &self,
-        path: &VPath,
-        data: Bytes,
-        options: &WriteOptions,
-    ) -> Result<WriteOutcome, FsError> {
-        self.run(Op::Write, &[path], self.inner.write(path, data, options)).await
-    }
-
-    async fn append(
-        &self,
-        path: &VPath,
-        data: Bytes,
-        options: &WriteOptions,
-    ) -> Result<WriteOutcome, FsError> {
-        self.run(Op::Append, &[path], self.inner.append(path, data, options)).await
-    }
-
-    async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
-        self.run(Op::Edit, &[path], self.inner.edit(path, edit)).await
-    }
-
-    async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.inner.stat(path).await
-    }
-
-    async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.inner.lstat(path).await
-    }
-
-    async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.inner.readdir(path).await
-    }
-
-    async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
-        self.run(Op::Mkdir, &[path], self.inner.mkdir(path, options)).await
-    }
-
-    async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
-        self.run(Op::Rm, &[path], self.inner.rm(path, options)).await
-    }
-
-    async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
-        self.run(Op::Cp, &[from, to], self.inner.cp(from, to, options)).await
-    }
-
-    async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
-        self.run(Op::Rename, &[from, to], self.inner.mv(from, to, options)).await
-    }
-
-    async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
-        self.run(Op::Symlink, &[path], self.inner.symlink(target, path)).await
-    }
-
-    async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
-        self.inner.readlink(path).await
-    }
-
-    async fn link(&self, existing: &VPath, path: &VPath) -> Result<(), FsError> {
-        self.run(Op::Link, &[existing, path], self.inner.link(existing, path)).await
-    }
-
-    async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.inner.realpath(path).await
-    }
-
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.run(Op::Utimes, &[path], self.inner.utimes(path, mtime)).await
-    }
-
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.run(Op::Chmod, &[path], self.inner.chmod(path, mode)).await
-    }
-
-    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        self.run(Op::SetMetadata, &[path], self.inner.set_metadata(path, metadata)).await
-    }
-
-    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        self.inner.walk(path, options).await
-    }
-
-    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
-        self.inner.walk_batches(path, options)
-    }
-
-    fn walk_directories<'a>(
-        &'a self,
-        path: &'a VPath,
-        options: &'a WalkOptions,
-    ) -> DirectoryStream<'a> {
-        self.inner.walk_directories(path, options)
-    }
-
-    async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
-        self.inner.glob(query).await
-    }
-
-    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        self.inner.grep(query).await
-    }
-
-    async fn grep_each(
-        &self,
-        query: &GrepQuery,
-        sink: &mut dyn GrepSink,
-    ) -> Result<GrepResult, FsError> {
-        self.inner.grep_each(query, sink).await
-    }
-
-    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.inner.totals(path).await
-    }
-
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.without_links()?;
-        Some(Arc::new(Self { inner, ..self.clone() }))
-    }
-
-    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.in_new_step()?;
-        Some(Arc::new(Self { inner, ..self.clone() }))
-    }
-
-    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.for_call(scope)?;
-        Some(Arc::new(Self { inner, ..self.clone() }))
-    }
-
-    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.without_questions()?;
-        Some(Arc::new(Self { inner, ..self.clone() }))
-    }
-
-    async fn cursor(&self) -> Result<ChangeCursor, FsError> {
-        self.inner.cursor().await
-    }
-
-    async fn changes(
-        &self,
-        since: &ChangeCursor,
-        options: &ChangesOptions,
-    ) -> Result<ChangePage, FsError> {
-        self.inner.changes(since, options).await
+        fs: &dyn FileSystem,
+        call: &GuardedCall<'_>,
+        admitted: AdmittedCall<'_>,
+    ) -> Result<(), FsError> {
+        if !call.writes {
+            return admitted.await;
+        }
+        self.record_change(fs, call.op, &call.objects(), admitted).await
     }
 }

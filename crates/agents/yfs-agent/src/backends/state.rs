@@ -9,7 +9,8 @@ use serde_json::Value;
 use thiserror::Error;
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
-    FileKind, FileSystem, FsError, MemoryFs, Metadata, MkdirOptions, WalkOptions, WriteOptions,
+    FileKind, FileSystem, FileSystemExt, FsError, MemoryFs, Metadata, MkdirOptions, WalkOptions,
+    WriteOptions,
 };
 
 use super::AgentBackend;

@@ -19,7 +19,7 @@ fn parse(path: &str) -> VPath {
 
 fn quota(max_bytes: u64, max_files: u64) -> Arc<dyn FileSystem> {
     let hook = Arc::new(StorageQuota { max_bytes, max_files }) as Arc<dyn WriteHook>;
-    Arc::new(HookedFs::new(Arc::new(MemoryFs::new()), [hook]))
+    Arc::new(HookedFs::new(Arc::new(MemoryFs::new()), WriteHooks::new([hook])))
 }
 
 /// A guard that lets other tasks run between a check and the change.
@@ -42,7 +42,8 @@ fn no_secrets() -> Arc<dyn FileSystem> {
         let has_secret = content.windows(6).any(|window| window == b"SECRET");
         if is_public && has_secret { Err("it holds a secret".to_owned()) } else { Ok(()) }
     });
-    Arc::new(HookedFs::new(Arc::new(MemoryFs::new()), [Arc::new(check) as Arc<dyn WriteHook>]))
+    let hooks = WriteHooks::new([Arc::new(check) as Arc<dyn WriteHook>]);
+    Arc::new(HookedFs::new(Arc::new(MemoryFs::new()), hooks))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,7 +53,8 @@ async fn a_hooked_filesystem_conforms() {
             Arc::new(StorageQuota { max_bytes: u64::MAX, max_files: u64::MAX }),
             Arc::new(ContentCheck::new(|_, _| Ok(()))),
         ];
-        Arc::new(HookedFs::new(Arc::new(MemoryFs::new()), hooks)) as Arc<dyn FileSystem>
+        Arc::new(HookedFs::new(Arc::new(MemoryFs::new()), WriteHooks::new(hooks)))
+            as Arc<dyn FileSystem>
     };
     conformance::run(make, BackendCapabilities::ALL).await.assert();
 }
@@ -84,7 +86,7 @@ async fn a_quota_refuses_what_exceeds_it_and_changes_nothing() {
 async fn a_quota_is_exact_under_concurrency() {
     let inner = GuardedFs::new(Arc::new(MemoryFs::new()), YieldingGuard);
     let hook = Arc::new(StorageQuota { max_bytes: 100, max_files: 50 }) as Arc<dyn WriteHook>;
-    let fs: Arc<dyn FileSystem> = Arc::new(HookedFs::new(Arc::new(inner), [hook]));
+    let fs: Arc<dyn FileSystem> = Arc::new(HookedFs::new(Arc::new(inner), WriteHooks::new([hook])));
     let tasks: Vec<_> = (0..40)
         .map(|number| {
             let fs = fs.clone();

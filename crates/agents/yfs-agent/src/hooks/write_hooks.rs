@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use thiserror::Error;
 use yfs_types::path::VPath;
-use yfs_vfs::{FileSystem, FsCode, FsError};
+use yfs_vfs::{FileSystem, FileSystemExt, FsCode, FsError};
 
 use super::hooked_fs::{PlannedChange, WriteHook};
 

@@ -9,7 +9,7 @@
 
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 use yfs_types::path::VPath;
-use yfs_vfs::{CallScope, FsCode, FsError, Op, WalkOptions};
+use yfs_vfs::{CallScope, FileSystemExt, FsCode, FsError, Op, WalkOptions};
 
 use super::{
     broker::{ApprovalDecision, ApprovalRequest},

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::stream;
 use thiserror::Error;
 use tokio::sync::RwLock;
-use yfs_types::{id::FileId, path::VPath, time::Millis};
+use yfs_types::{id::FileId, path::VPath};
 use yfs_vfs::{
     CallScope, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode,
-    DirEntry, DirectoryStream, EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError,
-    GlobQuery, GlobResult, GrepQuery, GrepResult, GrepSink, LinePage, Metadata, MkdirOptions,
-    MoveOptions, Op, RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, WalkEntry,
-    WalkOptions, WalkStream, WriteOptions, WriteOutcome, collected, walk,
+    DirEntry, DirectoryStream, EditOutcome, FileAttribute, FileContent, FileKind, FileSystem,
+    FileSystemExt, FsCode, FsError, FsView, GlobQuery, GlobResult, GrepQuery, GrepResult, GrepSink,
+    MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions, TextReplacement,
+    WalkOptions, WalkStream, WriteOptions, WriteOutcome, walk,
 };
 
 use super::{
@@ -30,7 +31,7 @@ use super::{
 /// A rule applies to an object if it matches the path as the caller spelled it, the path without
 /// symbolic links, or a place that the object, or a directory above it, had before this session
 /// moved it. The strictest of these decides. Operations then act on the path without links, on a
-/// handle of the backend that follows none ([`FileSystem::without_links`]).
+/// handle of the backend that follows none ([`FsView::WithoutLinks`]).
 ///
 /// # What a refusal reveals
 ///
@@ -103,13 +104,13 @@ impl PermittedFs {
     ///
     /// # Errors
     ///
-    /// Fails if the filesystem has no [handle without links](FileSystem::without_links). One that
+    /// Fails if the filesystem has no [handle without links](FsView::WithoutLinks). One that
     /// has no links at all returns itself there.
     pub fn new(
         inner: Arc<dyn FileSystem>,
         rules: PermissionRules,
     ) -> Result<Self, MissingLinkHandle> {
-        let handle = inner.without_links().ok_or(MissingLinkHandle)?;
+        let handle = inner.view(FsView::WithoutLinks).ok_or(MissingLinkHandle)?;
         Ok(Self {
             inner,
             handle,
@@ -151,7 +152,7 @@ impl PermittedFs {
     ///
     /// Fails as [`new`](Self::new) does.
     pub fn with_inner(&self, inner: Arc<dyn FileSystem>) -> Result<Self, MissingLinkHandle> {
-        let handle = inner.without_links().ok_or(MissingLinkHandle)?;
+        let handle = inner.view(FsView::WithoutLinks).ok_or(MissingLinkHandle)?;
         Ok(Self { inner, handle, ..self.clone() })
     }
 
@@ -287,24 +288,16 @@ fn both<'a>(admission: &'a Admission<'_>) -> (&'a VPath, &'a VPath) {
 }
 
 #[async_trait]
+#[deny(clippy::missing_trait_methods)]
 impl FileSystem for PermittedFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         let admission = self.admit(Op::Open, &[AccessNeed::read(path)]).await?;
         Self::spelled(self.handle.read(only(&admission)).await, path, None)
     }
 
-    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        collected::read_each(self, paths).await
-    }
-
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         let admission = self.admit(Op::Open, &[AccessNeed::read(path)]).await?;
         Self::spelled(self.handle.read_range(only(&admission), offset, len).await, path, None)
-    }
-
-    async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
-        let admission = self.admit(Op::Open, &[AccessNeed::read(path)]).await?;
-        Self::spelled(self.handle.read_lines(only(&admission), offset, limit).await, path, None)
     }
 
     async fn read_stream(
@@ -460,27 +453,13 @@ impl FileSystem for PermittedFs {
         Self::spelled(self.handle.realpath(only(&admission)).await, path, None)
     }
 
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        let admission = self.admit(Op::Utimes, &[AccessNeed::write(path)]).await?;
-        Self::spelled(self.handle.utimes(only(&admission), mtime).await, path, None)
-    }
-
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        let admission = self.admit(Op::Chmod, &[AccessNeed::write(path)]).await?;
-        Self::spelled(self.handle.chmod(only(&admission), mode).await, path, None)
-    }
-
-    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        let admission = self.admit(Op::SetMetadata, &[AccessNeed::write(path)]).await?;
-        Self::spelled(self.handle.set_metadata(only(&admission), metadata).await, path, None)
-    }
-
-    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        self.walk_permitted(path, options).await
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError> {
+        let admission = self.admit(attribute.op(), &[AccessNeed::write(path)]).await?;
+        Self::spelled(self.handle.set_attribute(only(&admission), attribute).await, path, None)
     }
 
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
-        collected::walk_in_one_batch(self, path, options)
+        Box::pin(stream::once(self.walk_permitted(path, options)))
     }
 
     fn walk_directories<'a>(
@@ -495,43 +474,33 @@ impl FileSystem for PermittedFs {
         self.glob_permitted(query).await
     }
 
-    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        self.grep_permitted(query).await
-    }
-
     async fn grep_each(
         &self,
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, FsError> {
-        collected::grep_collected(self, query, sink).await
+        self.grep_permitted(query, sink).await
     }
 
-    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.totals_permitted(path).await
-    }
-
-    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(self.with_inner(self.inner.in_new_step()?).ok()?))
-    }
-
-    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.inner.for_call(scope).unwrap_or_else(|| self.inner.clone());
-        let permitted = self.with_inner(inner).ok()?.in_call(scope);
-        let broker = self.broker.for_this_call();
-        Some(Arc::new(match broker {
-            Some(broker) => permitted.with_broker(broker),
-            None => permitted,
-        }))
-    }
-
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        let inner = self.handle.clone();
-        Some(Arc::new(Self { inner, follows_links: false, ..self.clone() }))
-    }
-
-    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(self.for_search(SearchPurpose::Descriptions)))
+    fn view(&self, view: FsView<'_>) -> Option<Arc<dyn FileSystem>> {
+        match view {
+            FsView::WithoutLinks => {
+                let inner = self.handle.clone();
+                Some(Arc::new(Self { inner, follows_links: false, ..self.clone() }))
+            }
+            FsView::NewStep => Some(Arc::new(self.with_inner(self.inner.view(view)?).ok()?)),
+            FsView::ForCall(scope) => {
+                let inner = self.inner.view(view).unwrap_or_else(|| self.inner.clone());
+                let permitted = self.with_inner(inner).ok()?.in_call(scope);
+                Some(Arc::new(match self.broker.for_this_call() {
+                    Some(broker) => permitted.with_broker(broker),
+                    None => permitted,
+                }))
+            }
+            FsView::WithoutQuestions => {
+                Some(Arc::new(self.for_search(SearchPurpose::Descriptions)))
+            }
+        }
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

@@ -12,8 +12,9 @@ use std::sync::{
 use parking_lot::Mutex;
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    CallScope, ChangeKind, ChangePage, DirEntry, FileChange, FileKind, FileSystem, FsError,
-    GlobQuery, GlobResult, GrepQuery, GrepResult, Op, TreeTotals, WalkEntry, WalkOptions, walk,
+    CallScope, ChangeKind, ChangePage, DirEntry, FileChange, FileKind, FileSystem, FileSystemExt,
+    FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, GrepSink, Op, WalkEntry, WalkOptions,
+    walk,
 };
 
 use super::{
@@ -214,20 +215,24 @@ impl PermittedFs {
         found
     }
 
-    pub(super) async fn grep_permitted(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
+    pub(super) async fn grep_permitted(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
         let Some(view) = self.admit_search(Op::Grep, &query.root, SearchPurpose::Contents).await?
         else {
-            return self.handle().grep(query).await;
+            return self.handle().grep_each(query, sink).await;
         };
         if self.search().is_none() {
             let root = view.narrowed_root(query).await;
             if root != query.root {
                 let narrowed = GrepQuery { root, ..query.clone() };
                 let asking = self.in_call(view.call().unwrap_or(&CallScope::default()));
-                return Box::pin(asking.grep_permitted(&narrowed)).await;
+                return Box::pin(asking.grep_permitted(&narrowed, sink)).await;
             }
         }
-        let mut found = yfs_vfs::grep::grep(&view, query).await?;
+        let mut found = yfs_vfs::grep::grep_each(&view, query, sink).await?;
         let n_unread = view.search().map_or(0, |search| search.n_unread.load(Ordering::Relaxed));
         found.n_unreadable = found.n_unreadable.saturating_sub(n_unread);
         Ok(found)
@@ -265,17 +270,6 @@ impl PermittedFs {
                     root = below;
                 }
                 _ => return root,
-            }
-        }
-    }
-
-    pub(super) async fn totals_permitted(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        match self.admit_search(Op::Totals, path, SearchPurpose::Names).await? {
-            None => self.handle().totals(path).await,
-            Some(view) => {
-                let totals = walk::totals(&view, path).await;
-                view.count_closed().await;
-                totals
             }
         }
     }

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    CreateMode, EditRefusal, FileKind, FsCode, FsError, GlobQuery, GrepQuery, LinePage,
-    RemoveOptions, SearchLimit, TextReplacement, grep::describe_binary,
+    CreateMode, EditRefusal, FileKind, FileSystemExt, FsCode, FsError, GlobQuery, GrepQuery,
+    LinePage, RemoveOptions, SearchLimit, TextReplacement, grep::describe_binary,
 };
 
 use self::{

@@ -10,7 +10,7 @@ use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{
     ArtifactError, ContextRequest, FileAnalysis, FileSelection, KeptAnalyses, human_size,
 };
-use yfs_vfs::{FileSystem, FsCode, FsError, Op, WalkOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, FsCode, FsError, FsView, Op, WalkOptions};
 
 use super::shared::{ToolFailure, ToolOutcome, path_of, tool};
 use crate::{
@@ -194,7 +194,7 @@ async fn context(call: ToolCall, input: ContextInput) -> ToolOutcome {
         let options = WalkOptions { max_depth: 1, ..WalkOptions::default() };
         drop(call.fs().walk(path, &options).await);
     }
-    let fs = call.fs().without_questions().unwrap_or_else(|| call.fs().clone());
+    let fs = call.fs().view(FsView::WithoutQuestions).unwrap_or_else(|| call.fs().clone());
     let analyses = analyses_of(&call, fs);
     let rendered = within_budget(&call, analyses.render_context(&request)).await?;
     let rendered = rendered.map_err(|error| match error {

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    CreateMode, FileKind, FsCode, FsError, MoveOptions, Op, RemoveOptions, WalkEntry, WalkOptions,
+    CreateMode, FileKind, FileSystemExt, FsCode, FsError, MoveOptions, Op, RemoveOptions,
+    WalkEntry, WalkOptions,
     edit::{FittedPassage, fit_passages},
 };
 

@@ -19,8 +19,8 @@ use yfs_threads::{
 };
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
-    CopyOptions, FileSystem, FsCode, GlobQuery, GrepQuery, MoveOptions, RemoveOptions,
-    WriteOptions,
+    CopyOptions, FileSystem, FileSystemExt, FsCode, GlobQuery, GrepQuery, MoveOptions,
+    RemoveOptions, WriteOptions,
     conformance::{self, BackendCapabilities},
     work_meter::{WorkMeter, metered},
 };

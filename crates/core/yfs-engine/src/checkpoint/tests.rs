@@ -555,7 +555,7 @@ fn a_listing_has_what_changed_after_the_checkpoint() {
     });
     let file = |name: &str, size| (name.to_owned(), ListedKind::File { size });
     assert_eq!(listed, [(); 2].map(|()| vec![file("b", 9), file("c", 0)]));
-    assert!(twins.lazy.tree().base_of_unread(Some(&id("a"))).is_some());
+    assert!(twins.lazy.tree().nodes.base_of_unread(Some(&id("a"))).is_some());
 }
 
 /// Counts the reads of a checkpoint of a number of files, for the totals and for the conflicts.

@@ -50,7 +50,7 @@ impl MainDoc {
         };
         set(keys::HEAD, Some(&self.write_head()?))?;
         let mut ids: BTreeSet<FileId> = self.files().changed_ids().cloned().collect();
-        ids.extend(self.tree().moved_ids().cloned());
+        ids.extend(self.tree().nodes.moved_ids().cloned());
         // A key may go from one id to another.
         let (mut before, mut now) = (NodeEntries::new(), NodeEntries::new());
         for id in ids {

@@ -24,7 +24,7 @@ impl MainDoc {
         directory: Option<&FileId>,
         mut each: impl FnMut(&FileId, &str, RowAttributes<'_>),
     ) {
-        if let Some(base) = self.tree.base_of_unread(directory) {
+        if let Some(base) = self.tree.nodes.base_of_unread(directory) {
             base.each_entry(directory, &mut |id, name, row| {
                 if let Some(attributes) = self.files.attributes_on(id, row) {
                     each(id, name, attributes);
@@ -53,7 +53,7 @@ impl MainDoc {
         directory: Option<&FileId>,
         mut each: impl FnMut(ListedChild<'_>),
     ) {
-        let Some(base) = self.tree.base_of_unread(directory) else {
+        let Some(base) = self.tree.nodes.base_of_unread(directory) else {
             return self.for_each_child(directory, |id, name, row| {
                 each(ListedChild { id: id.as_str(), name, kind: ListedKind::of(&row) });
             });
@@ -70,7 +70,7 @@ impl MainDoc {
     /// of an unchanged directory are read without keeping them.
     pub fn documents_in(&self, directory: Option<&FileId>, names: &[&str]) -> Vec<Option<FileId>> {
         let mut documents = vec![None; names.len()];
-        let Some(base) = self.tree.base_of_unread(directory) else {
+        let Some(base) = self.tree.nodes.base_of_unread(directory) else {
             let node = match directory {
                 Some(id) => self.tree.node(id),
                 None => Some(self.tree.root()),

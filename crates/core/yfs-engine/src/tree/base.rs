@@ -15,7 +15,7 @@ use std::{fmt, ops::ControlFlow, sync::Arc};
 use smol_str::SmolStr;
 
 use super::{
-    TreeIndex,
+    TreeIndex, TreeNodes,
     arena::{ArenaNode, NodeArena, NodeSlot, ROOT, SlotKind},
     display_names::{DirectoryNames, is_valid, requested_name},
 };
@@ -95,8 +95,7 @@ impl TreeIndex {
         facts: &BaseTreeFacts,
     ) -> Self {
         let mut tree = Self {
-            arena: NodeArena::on_base(),
-            base: Some(base),
+            nodes: TreeNodes { arena: NodeArena::on_base(), base: Some(base), ..TreeNodes::new() },
             n_files: facts.n_files,
             n_directories: facts.n_directories,
             n_trashed: facts.n_trashed,
@@ -106,20 +105,15 @@ impl TreeIndex {
         for id in &facts.displaced {
             tree.read_displaced(id);
         }
-        tree.cache.fit(N_GUESSES);
+        tree.nodes.cache.fit(N_GUESSES);
         tree
-    }
-
-    /// Returns the number of nodes that are in memory.
-    pub(crate) fn n_in_memory(&self) -> usize {
-        self.arena.len()
     }
 
     /// Returns what a tree on this one as its base has to know of it.
     pub(crate) fn base_facts(&self) -> BaseTreeFacts {
         let waiting = self.waiting.values().flatten();
         let detached = self.detached.iter().map(|(_, slot)| slot);
-        let displaced = waiting.chain(detached).map(|slot| self.arena[*slot].id.clone());
+        let displaced = waiting.chain(detached).map(|slot| self.nodes.arena[*slot].id.clone());
         let mut displaced: Vec<FileId> = displaced.collect();
         displaced.sort_unstable();
         BaseTreeFacts {
@@ -129,6 +123,36 @@ impl TreeIndex {
             latest_ts: self.latest_ts,
             displaced,
         }
+    }
+
+    /// Returns the trashed nodes that are as the base has them.
+    pub(super) fn trashed_of_base(&self) -> Vec<NodeSlot> {
+        let Some(base) = &self.nodes.base else { return Vec::new() };
+        let slots = base.trashed().into_iter().filter_map(|id| self.nodes.find(id.as_str()));
+        slots
+            .filter(|slot| self.nodes.arena[*slot].trashed && !self.trashed.contains(slot))
+            .collect()
+    }
+
+    /// Reads a node that is not shown in its stored parent.
+    fn read_displaced(&mut self, id: &FileId) {
+        let Some(slot) = self.nodes.find(id.as_str()) else { return };
+        let parent =
+            self.nodes.base.as_ref().and_then(|base| base.node(id.as_str())?.entry.row.parent);
+        let stored_in = parent.map_or(ROOT, |parent| self.nodes.intern(&parent));
+        self.nodes.arena[slot].stored_in = stored_in;
+        if self.nodes.is_directory(stored_in) {
+            self.detached.insert((stored_in, slot));
+        } else {
+            self.waiting.entry(stored_in).or_default().insert(slot);
+        }
+    }
+}
+
+impl TreeNodes {
+    /// Returns the number of nodes that are in memory.
+    pub(crate) fn n_in_memory(&self) -> usize {
+        self.arena.len()
     }
 
     /// Returns the ids of nodes that may have another place or name than in the base.
@@ -189,13 +213,6 @@ impl TreeIndex {
         let found = self.add_entry(node, home);
         self.cache.note(home, name, found);
         Some(found)
-    }
-
-    /// Returns the trashed nodes that are as the base has them.
-    pub(super) fn trashed_of_base(&self) -> Vec<NodeSlot> {
-        let Some(base) = &self.base else { return Vec::new() };
-        let slots = base.trashed().into_iter().filter_map(|id| self.find(id.as_str()));
-        slots.filter(|slot| self.arena[*slot].trashed && !self.trashed.contains(slot)).collect()
     }
 
     /// Returns the nodes of the base that are not shown under the name that they store there.
@@ -281,19 +298,6 @@ impl TreeIndex {
         let is_escaped = node.trashed && !node.valid;
         node.set_display(if is_escaped { Some(requested_name(&node)) } else { base.display });
         self.arena.add_read(node)
-    }
-
-    /// Reads a node that is not shown in its stored parent.
-    fn read_displaced(&mut self, id: &FileId) {
-        let Some(slot) = self.find(id.as_str()) else { return };
-        let parent = self.base.as_ref().and_then(|base| base.node(id.as_str())?.entry.row.parent);
-        let stored_in = parent.map_or(ROOT, |parent| self.intern(&parent));
-        self.arena[slot].stored_in = stored_in;
-        if self.is_directory(stored_in) {
-            self.detached.insert((stored_in, slot));
-        } else {
-            self.waiting.entry(stored_in).or_default().insert(slot);
-        }
     }
 
     /// Returns the id of a directory in the base.

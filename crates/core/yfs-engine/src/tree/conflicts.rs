@@ -82,6 +82,11 @@ pub enum OrphanReason {
     NotADirectory,
 }
 
+/// A search for conflicts.
+struct ConflictSearch<'a> {
+    tree: &'a TreeIndex,
+}
+
 impl TreeIndex {
     /// Lists all conflicts, in a fixed order.
     ///
@@ -92,17 +97,20 @@ impl TreeIndex {
     /// A walk of the nodes in memory and of the trash. On a checkpoint, the nodes that are not in
     /// memory are read only where they are in conflict, unless some timestamp is in the future.
     pub fn conflicts(&self, now: Millis) -> Vec<TreeConflict> {
-        let mut conflicts = self.name_conflicts();
-        conflicts.extend(self.cycle_conflicts());
-        conflicts.extend(self.orphans());
-        conflicts.extend(self.stranded_work());
-        conflicts.extend(self.odd_nodes(now));
+        let search = ConflictSearch { tree: self };
+        let mut conflicts = search.name_conflicts();
+        conflicts.extend(search.cycle_conflicts());
+        conflicts.extend(search.orphans());
+        conflicts.extend(search.stranded_work());
+        conflicts.extend(search.odd_nodes(now));
         conflicts
     }
+}
 
+impl ConflictSearch<'_> {
     /// Returns stranded work, first in the directory that was trashed last.
     fn stranded_work(&self) -> impl Iterator<Item = TreeConflict> {
-        let trashed = self.trashed();
+        let trashed = self.tree.trashed();
         let holds_work = trashed.filter_map(|node| {
             let ids = node.stranded();
             let order = (Reverse(node.trashed_at().unwrap_or_default()), node.id()?.clone());
@@ -115,14 +123,16 @@ impl TreeIndex {
     fn name_conflicts(&self) -> Vec<TreeConflict> {
         // In a directory that is as the base has it, a name that several entries store makes some
         // of them have another one.
-        let renamed = self.renamed_of_base().into_iter();
-        let homes: Vec<NodeSlot> = renamed.map(|slot| self.arena[slot].shown_in).collect();
-        let has_entries = |slot: &NodeSlot| self.arena[*slot].dir.get().is_some();
-        let in_memory = std::iter::once(ROOT).chain(self.arena.present()).filter(has_entries);
+        let renamed = self.tree.nodes.renamed_of_base().into_iter();
+        let homes: Vec<NodeSlot> =
+            renamed.map(|slot| self.tree.nodes.arena[slot].shown_in).collect();
+        let has_entries = |slot: &NodeSlot| self.tree.nodes.arena[*slot].dir.get().is_some();
+        let in_memory =
+            std::iter::once(ROOT).chain(self.tree.nodes.arena.present()).filter(has_entries);
         let directories = homes.into_iter().chain(in_memory.collect::<Vec<_>>());
-        let directories = directories.map(|slot| self.node_at(slot));
+        let directories = directories.map(|slot| self.tree.node_at(slot));
         let mut crowded: BTreeMap<Option<&FileId>, NodeRef<'_>> = BTreeMap::new();
-        let mut hiding = HidingAncestors::new(self);
+        let mut hiding = HidingAncestors::new(self.tree);
         for directory in directories {
             let has_groups = directory.dir().is_some_and(|dir| !dir.groups.is_empty());
             if has_groups && hiding.of(directory.slot()).is_none() {
@@ -135,7 +145,7 @@ impl TreeIndex {
         });
         groups
             .filter_map(|(parent, name, members)| {
-                let mut members = members.values().map(|slot| &self.arena[*slot]);
+                let mut members = members.values().map(|slot| &self.tree.nodes.arena[*slot]);
                 let winner = members.next()?.id.clone();
                 let others =
                     members.map(|node| (node.id.clone(), node.display().clone())).collect();
@@ -145,11 +155,11 @@ impl TreeIndex {
     }
 
     fn cycle_conflicts(&self) -> Vec<TreeConflict> {
-        let id = |slot: NodeSlot| self.node_at(slot).id().cloned();
-        let cycles = self.cycles().into_iter().filter_map(|mut cycle| {
-            let at = cycle.iter().position(|slot| self.is_detached(*slot))?;
+        let id = |slot: NodeSlot| self.tree.node_at(slot).id().cloned();
+        let cycles = self.tree.cycles().into_iter().filter_map(|mut cycle| {
+            let at = cycle.iter().position(|slot| self.tree.is_detached(*slot))?;
             cycle.rotate_left(at);
-            let node = &self.arena[cycle[0]];
+            let node = &self.tree.nodes.arena[cycle[0]];
             let members = cycle.iter().filter_map(|slot| id(*slot)).collect();
             let (wanted, shown_in) = (id(node.stored_in), id(node.shown_in));
             Some((
@@ -161,12 +171,13 @@ impl TreeIndex {
     }
 
     fn orphans(&self) -> Vec<TreeConflict> {
-        let waiting = self.waiting.iter();
+        let waiting = self.tree.waiting.iter();
         let orphans =
             waiting.flat_map(|(parent, slots)| slots.iter().map(move |slot| (parent, slot)));
-        let visible = orphans.filter(|(_, slot)| self.node_at(**slot).is_visible());
+        let visible = orphans.filter(|(_, slot)| self.tree.node_at(**slot).is_visible());
         let conflicts = visible.map(|(parent, slot)| {
-            let (id, parent) = (self.arena[*slot].id.clone(), &self.arena[*parent]);
+            let (id, parent) =
+                (self.tree.nodes.arena[*slot].id.clone(), &self.tree.nodes.arena[*parent]);
             let missing = parent.kind == SlotKind::Missing;
             let reason = if missing { OrphanReason::Missing } else { OrphanReason::NotADirectory };
             (id.clone(), TreeConflict::Orphan { id, parent: parent.id.clone(), reason })
@@ -177,13 +188,13 @@ impl TreeIndex {
     /// Returns nodes with suspicious names or timestamps.
     fn odd_nodes(&self, now: Millis) -> Vec<TreeConflict> {
         let limit = Millis(now.0.saturating_add(FUTURE_TOLERANCE_MS)).as_f64();
-        if self.latest_ts > limit {
-            self.read_all();
+        if self.tree.latest_ts > limit {
+            self.tree.nodes.read_all();
         } else {
-            self.renamed_of_base();
+            self.tree.nodes.renamed_of_base();
         }
         let (mut invalid, mut future) = (BTreeMap::new(), BTreeMap::new());
-        for node in self.arena.present().map(|slot| &self.arena[slot]) {
+        for node in self.tree.nodes.arena.present().map(|slot| &self.tree.nodes.arena[slot]) {
             let id = node.id.clone();
             let timestamp = node.structural_ts.max(node.parent_ts);
             if !node.valid {

@@ -9,7 +9,7 @@
 use hashbrown::HashMap;
 
 use super::{
-    TreeIndex,
+    TreeIndex, TreeNodes,
     arena::{NodeSlot, ROOT, SlotKind},
 };
 
@@ -30,42 +30,46 @@ impl TreeIndex {
         let cycles = match self.walked {
             Some(_) => self.cycles(),
             None => {
-                self.read_all();
-                self.cycles_from(self.directories())
+                self.nodes.read_all();
+                self.nodes.cycles_from(self.nodes.directories())
             }
         };
-        let mut breakers: Vec<NodeSlot> = cycles.iter().map(|cycle| self.breaker(cycle)).collect();
-        breakers.sort_by(|a, b| self.by_move_time(*a, *b));
+        let mut breakers: Vec<NodeSlot> =
+            cycles.iter().map(|cycle| self.nodes.breaker(cycle)).collect();
+        breakers.sort_by(|a, b| self.nodes.by_move_time(*a, *b));
 
         let choices = breakers.iter().map(|breaker| (*breaker, None)).collect();
         let mut known_paths = CycleChoices { choices, above: HashMap::new() };
         for breaker in &breakers {
-            let choice = self.fall_back(*breaker, &mut known_paths);
+            let choice = self.nodes.fall_back(*breaker, &mut known_paths);
             known_paths.choices.insert(*breaker, Some(choice));
         }
 
-        let detached = breakers.iter().map(|slot| (self.arena[*slot].stored_in, *slot)).collect();
+        let detached =
+            breakers.iter().map(|slot| (self.nodes.arena[*slot].stored_in, *slot)).collect();
         let healed = std::mem::replace(&mut self.detached, detached);
         let healed = healed
             .into_iter()
             .map(|(_, slot)| slot)
             .filter(|slot| !known_paths.choices.contains_key(slot));
-        let homes = healed.map(|slot| (slot, self.parent_of(slot)));
+        let homes = healed.map(|slot| (slot, self.nodes.parent_of(slot)));
         let chosen = breakers.iter().filter_map(|slot| Some((*slot, known_paths.choices[slot]?)));
         let homes: Vec<(NodeSlot, NodeSlot)> = homes.chain(chosen).collect();
         for (slot, home) in homes {
-            if self.arena[slot].shown_in != home {
-                self.leave(slot);
-                self.enter(slot, home);
+            if self.nodes.arena[slot].shown_in != home {
+                self.nodes.leave(slot);
+                self.nodes.enter(slot, home);
             }
         }
     }
 
     /// Returns the nodes of each cycle of stored parents.
     pub(super) fn cycles(&self) -> Vec<Vec<NodeSlot>> {
-        self.cycles_from(self.detached.iter().map(|(_, slot)| *slot))
+        self.nodes.cycles_from(self.detached.iter().map(|(_, slot)| *slot))
     }
+}
 
+impl TreeNodes {
     /// Returns the nodes of each cycle of stored parents that some nodes lead to.
     fn cycles_from(&self, starts: impl Iterator<Item = NodeSlot>) -> Vec<Vec<NodeSlot>> {
         let mut cycles = Vec::new();

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    TreeIndex,
+    TreeNodes,
     arena::{ArenaNode, NodeSlot, ROOT},
 };
 use crate::{
@@ -49,7 +49,7 @@ impl DirectoryNames {
     }
 }
 
-impl TreeIndex {
+impl TreeNodes {
     /// Adds a node to a directory.
     pub(super) fn enter(&mut self, slot: NodeSlot, home: NodeSlot) {
         self.note_moved(slot);
@@ -240,6 +240,21 @@ impl TreeIndex {
         });
         holders.filter(|slot| self.arena[*slot].alias() == component).min_by(senior)
     }
+
+    /// Finds an entry of a directory by display name: unchanged, then in normalization form C.
+    pub(super) fn find_name(&self, home: NodeSlot, component: &str) -> Option<NodeSlot> {
+        let find =
+            |name: &str| self.find_listed(home, name).or_else(|| self.find_unlisted(home, name));
+        find(component).or_else(|| {
+            let name = NodeName::new(component).ok().filter(|name| name.as_str() != component)?;
+            find(name.as_str())
+        })
+    }
+
+    /// Reports whether the slot is a directory.
+    pub(super) fn is_directory(&self, slot: NodeSlot) -> bool {
+        slot == ROOT || self.arena[slot].kind == super::arena::SlotKind::Directory
+    }
 }
 
 /// The number of characters of its id in an alias.
@@ -295,21 +310,4 @@ fn suffixed_and_cut(name: &str, id: &FileId, number: u32) -> SmolStr {
         end -= 1;
     }
     format_smolstr!("{}{suffix}", &base[..end])
-}
-
-impl TreeIndex {
-    /// Finds an entry of a directory by display name: unchanged, then in normalization form C.
-    pub(super) fn find_name(&self, home: NodeSlot, component: &str) -> Option<NodeSlot> {
-        let find =
-            |name: &str| self.find_listed(home, name).or_else(|| self.find_unlisted(home, name));
-        find(component).or_else(|| {
-            let name = NodeName::new(component).ok().filter(|name| name.as_str() != component)?;
-            find(name.as_str())
-        })
-    }
-
-    /// Reports whether the slot is a directory.
-    pub(super) fn is_directory(&self, slot: NodeSlot) -> bool {
-        slot == ROOT || self.arena[slot].kind == super::arena::SlotKind::Directory
-    }
 }

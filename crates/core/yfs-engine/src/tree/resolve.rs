@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use smol_str::SmolStr;
 
 use super::{
-    LookupError, NodeRef, TreeIndex,
+    LookupError, NodeRef, TreeIndex, TreeNodes,
     arena::{NodeSlot, ROOT, SlotKind},
 };
 use crate::path::{MAX_LINKS, MAX_PATH_LEN, VPath};
@@ -66,30 +66,9 @@ impl TreeIndex {
     pub(super) fn resolve_plain(&self, path: &VPath) -> Option<NodeRef<'_>> {
         let mut here = ROOT;
         for component in path.components() {
-            here = self.shown_child(here, component)?;
+            here = self.nodes.shown_child(here, component)?;
         }
-        self.arena[here].link().is_none().then(|| self.node_at(here))
-    }
-
-    /// Finds the displayed entry of a directory with a name.
-    fn shown_child(&self, home: NodeSlot, name: &str) -> Option<NodeSlot> {
-        if !self.is_directory(home) {
-            return None;
-        }
-        self.guessed(home, name).or_else(|| {
-            let found = self.find_listed(home, name)?;
-            self.cache.note(home, name, found);
-            Some(found)
-        })
-    }
-
-    /// Finds the displayed entry of a directory with a name, if it was found there before.
-    pub(super) fn guessed(&self, home: NodeSlot, name: &str) -> Option<NodeSlot> {
-        self.cache.guess(home, name).filter(|guess| {
-            let node = &self.arena[*guess];
-            let is_shown = node.kind != SlotKind::Missing && !node.trashed;
-            is_shown && node.shown_in == home && node.display() == name
-        })
+        self.nodes.arena[here].link().is_none().then(|| self.node_at(here))
     }
 
     /// Finds the place that a path leads to: the node there, or the directory and name where it
@@ -125,18 +104,18 @@ impl TreeIndex {
         let mut steps = PathWalk { rest: VecDeque::new(), n_entered: 0 };
         let mut here = steps.enter(text, start.slot(), ROOT).map_err(|error| error(whole()))?;
         while let Some(component) = steps.rest.pop_front() {
-            if !self.is_directory(here) {
+            if !self.nodes.is_directory(here) {
                 return Err(LookupError::NotADirectory { at: self.node_at(here).path() });
             }
             if component == "." {
                 continue;
             }
             if component == ".." {
-                here = self.arena[here].shown_in;
+                here = self.nodes.arena[here].shown_in;
                 each(self.node_at(here));
                 continue;
             }
-            let next = match self.find_name(here, &component) {
+            let next = match self.nodes.find_name(here, &component) {
                 Some(next) => next,
                 None if here == ROOT && component == ".id" && !steps.rest.is_empty() => {
                     let id = steps.rest.pop_front().unwrap_or_default();
@@ -154,7 +133,7 @@ impl TreeIndex {
             };
             each(self.node_at(next));
             let follows = follow == FinalLink::Yes || !steps.rest.is_empty();
-            match self.arena[next].link().filter(|_| follows) {
+            match self.nodes.arena[next].link().filter(|_| follows) {
                 Some(target) => {
                     here = steps.enter(target, here, ROOT).map_err(|error| error(whole()))?;
                 }
@@ -162,6 +141,29 @@ impl TreeIndex {
             }
         }
         Ok(PathTarget::Taken(self.node_at(here)))
+    }
+}
+
+impl TreeNodes {
+    /// Finds the displayed entry of a directory with a name.
+    fn shown_child(&self, home: NodeSlot, name: &str) -> Option<NodeSlot> {
+        if !self.is_directory(home) {
+            return None;
+        }
+        self.guessed(home, name).or_else(|| {
+            let found = self.find_listed(home, name)?;
+            self.cache.note(home, name, found);
+            Some(found)
+        })
+    }
+
+    /// Finds the displayed entry of a directory with a name, if it was found there before.
+    pub(super) fn guessed(&self, home: NodeSlot, name: &str) -> Option<NodeSlot> {
+        self.cache.guess(home, name).filter(|guess| {
+            let node = &self.arena[*guess];
+            let is_shown = node.kind != SlotKind::Missing && !node.trashed;
+            is_shown && node.shown_in == home && node.display() == name
+        })
     }
 }
 
@@ -191,17 +193,17 @@ impl TreeIndex {
             let is_of_link = steps.rest.len() >= n_own;
             n_own = n_own.min(steps.rest.len());
             if component == "." || component == ".." {
-                if !self.is_directory(here) {
+                if !self.nodes.is_directory(here) {
                     return Err(LookupError::NotADirectory { at: whole() });
                 }
                 if component == ".." && here != top {
-                    here = self.arena[here].shown_in;
+                    here = self.nodes.arena[here].shown_in;
                     unlinked.components.pop();
                 }
                 continue;
             }
-            let next = Some(here).filter(|here| self.is_directory(*here));
-            let Some(next) = next.and_then(|here| self.find_name(here, &component)) else {
+            let next = Some(here).filter(|here| self.nodes.is_directory(*here));
+            let Some(next) = next.and_then(|here| self.nodes.find_name(here, &component)) else {
                 unlinked.components.push(component);
                 let missing = || LookupError::NotFound { at: whole() };
                 if is_of_link && !steps.rest.is_empty() {
@@ -211,7 +213,7 @@ impl TreeIndex {
                 break;
             };
             let follows = follow == FinalLink::Yes || !steps.rest.is_empty();
-            match self.arena[next].link().filter(|_| follows) {
+            match self.nodes.arena[next].link().filter(|_| follows) {
                 Some(target) => {
                     here = steps.enter(target, here, top).map_err(|error| error(whole()))?;
                     if target.starts_with('/') {
@@ -219,7 +221,7 @@ impl TreeIndex {
                     }
                 }
                 None => {
-                    unlinked.components.push(self.arena[next].display().clone());
+                    unlinked.components.push(self.nodes.arena[next].display().clone());
                     here = next;
                 }
             }

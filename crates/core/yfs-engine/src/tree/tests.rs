@@ -24,6 +24,37 @@ use crate::{
     time::Millis,
 };
 
+impl TreeIndex {
+    /// Inserts or updates an entry.
+    pub(crate) fn upsert(&mut self, entry: &RowHistory) {
+        self.upsert_row(entry);
+        self.update_cycles_and_names();
+    }
+
+    /// Removes an entry. Its children show at the root.
+    pub(crate) fn remove(&mut self, id: &FileId) {
+        self.remove_row(id);
+        self.update_cycles_and_names();
+    }
+
+    /// Applies a batch: for each id its entry, or `None` if it was removed.
+    ///
+    /// The result is that of single calls; the cost of names that many siblings share and of cycles
+    /// is paid once.
+    pub(crate) fn apply<'a>(
+        &mut self,
+        changes: impl IntoIterator<Item = (&'a FileId, Option<&'a RowHistory>)>,
+    ) {
+        for (id, entry) in changes {
+            match entry {
+                Some(entry) => self.upsert_row(entry),
+                None => self.remove_row(id),
+            }
+        }
+        self.update_cycles_and_names();
+    }
+}
+
 /// Shows the tree of some entries, its trash and its conflicts.
 #[track_caller]
 fn check(script: &str, expected: Expect) {

@@ -7,7 +7,7 @@
 use smol_str::SmolStr;
 use yrs::Any;
 
-use super::{NodeRef, TreeIndex, arena::NodeSlot, visibility::HidingAncestors};
+use super::{NodeRef, TreeIndex, visibility::HidingAncestors};
 use crate::{
     id::FileId,
     path::VPath,
@@ -53,7 +53,7 @@ impl TreeIndex {
     /// knows [their order](crate::main_doc::MainDoc::removal_order).
     pub fn trash_and_purged(&self) -> Vec<TrashItem> {
         let mut hiding = HidingAncestors::new(self);
-        let items = self.trashed().map(|node| self.trash_item(node.slot(), &mut hiding));
+        let items = self.trashed().map(|node| node.trash_item(&mut hiding));
         let mut items: Vec<TrashItem> = items.collect();
         items.sort_by(|a, b| {
             let order = a.stranded.is_empty().cmp(&b.stranded.is_empty());
@@ -73,25 +73,24 @@ impl TreeIndex {
     pub fn n_trashed(&self) -> usize {
         self.n_trashed
     }
-
-    fn trash_item(&self, slot: NodeSlot, hiding: &mut HidingAncestors<'_>) -> TrashItem {
-        let node = self.node_at(slot);
-        let raw = node.raw();
-        let inside = hiding.of(raw.shown_in);
-        TrashItem {
-            id: raw.id.clone(),
-            kind: node.kind(),
-            name: raw.name.clone(),
-            trashed_at: node.trashed_at().unwrap_or_default(),
-            original: node.path(),
-            inside: inside.map(|slot| self.arena[slot].id.clone()),
-            purged: raw.purged,
-            stranded: node.stranded(),
-        }
-    }
 }
 
 impl<'a> NodeRef<'a> {
+    fn trash_item(&self, hiding: &mut HidingAncestors<'_>) -> TrashItem {
+        let raw = self.raw();
+        let inside = hiding.of(raw.shown_in);
+        TrashItem {
+            id: raw.id.clone(),
+            kind: self.kind(),
+            name: raw.name.clone(),
+            trashed_at: self.trashed_at().unwrap_or_default(),
+            original: self.path(),
+            inside: inside.map(|slot| self.tree.nodes.arena[slot].id.clone()),
+            purged: raw.purged,
+            stranded: self.stranded(),
+        }
+    }
+
     /// Returns the nodes below this trashed node that are not themselves trashed or purged, but
     /// were moved, renamed or made after the trashing. In order of id.
     pub fn stranded(&self) -> Vec<FileId> {

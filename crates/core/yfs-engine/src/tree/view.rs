@@ -23,7 +23,7 @@ const BY_ID: &str = ".id";
 /// A file, a directory or the root, in a tree.
 #[derive(Clone, Copy)]
 pub struct NodeRef<'a> {
-    tree: &'a TreeIndex,
+    pub(super) tree: &'a TreeIndex,
     slot: NodeSlot,
 }
 
@@ -87,14 +87,14 @@ impl TreeIndex {
 
     /// Returns the file or directory of an id, visible or not.
     pub fn node(&self, id: &FileId) -> Option<NodeRef<'_>> {
-        let slot = self.find(id.as_str())?;
-        (self.arena[slot].kind != SlotKind::Missing).then(|| self.node_at(slot))
+        let slot = self.nodes.find(id.as_str())?;
+        (self.nodes.arena[slot].kind != SlotKind::Missing).then(|| self.node_at(slot))
     }
 
     /// Returns every file and directory, visible or not, in no order.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        self.read_all();
-        self.arena.present().map(|slot| self.node_at(slot))
+        self.nodes.read_all();
+        self.nodes.arena.present().map(|slot| self.node_at(slot))
     }
 
     /// Finds the visible node at a path, by display names; links are not followed.
@@ -108,10 +108,10 @@ impl TreeIndex {
         while let Some(component) = components.next() {
             let at = passed;
             passed += 1 + component.len();
-            if !self.is_directory(slot) {
+            if !self.nodes.is_directory(slot) {
                 return Err(LookupError::NotADirectory { at: prefix(path, at) });
             }
-            let mut found = self.find_name(slot, component);
+            let mut found = self.nodes.find_name(slot, component);
             if found.is_none() && slot == ROOT && component == BY_ID {
                 let id = components.next().unwrap_or_default();
                 passed += 1 + id.len();
@@ -131,7 +131,7 @@ impl TreeIndex {
 
     /// Finds a child of a directory by its name, as [`TreeIndex::lookup`] does.
     pub fn child<'a>(&'a self, directory: NodeRef<'a>, name: &str) -> Option<NodeRef<'a>> {
-        self.find_name(directory.slot, name).map(|slot| self.node_at(slot))
+        self.nodes.find_name(directory.slot, name).map(|slot| self.node_at(slot))
     }
 
     pub(super) fn node_at(&self, slot: NodeSlot) -> NodeRef<'_> {
@@ -139,8 +139,8 @@ impl TreeIndex {
     }
 
     pub(super) fn find_visible(&self, id: &str) -> Option<NodeSlot> {
-        let slot = self.find(id)?;
-        let present = self.arena[slot].kind != SlotKind::Missing;
+        let slot = self.nodes.find(id)?;
+        let present = self.nodes.arena[slot].kind != SlotKind::Missing;
         (present && self.node_at(slot).is_visible()).then_some(slot)
     }
 }
@@ -163,7 +163,7 @@ impl<'a> NodeRef<'a> {
 
     /// Reports whether this is a directory or the root.
     pub fn is_directory(&self) -> bool {
-        self.tree.is_directory(self.slot)
+        self.tree.nodes.is_directory(self.slot)
     }
 
     /// Returns its target, if it is a symbolic link.
@@ -225,7 +225,7 @@ impl<'a> NodeRef<'a> {
 
     /// Reports whether it is `other` or lies below it.
     pub fn is_within(&self, other: NodeRef<'_>) -> bool {
-        self.tree.is_below(self.slot, other.slot)
+        self.tree.nodes.is_below(self.slot, other.slot)
     }
 
     /// Returns the trashed node that hides it: itself or the nearest above.
@@ -310,7 +310,7 @@ impl<'a> NodeRef<'a> {
     pub fn numbered_beside(&self) -> impl Iterator<Item = (&'a FileId, SmolStr)> + use<'a> {
         let (tree, slot, raw) = (self.tree, self.slot, self.raw());
         let is_listed = slot != ROOT && !raw.trashed;
-        let dir = is_listed.then(|| tree.dir(raw.shown_in)).flatten();
+        let dir = is_listed.then(|| tree.nodes.dir(raw.shown_in)).flatten();
         let wanted = requested_name(raw);
         let source = suffix_source(raw.display()).filter(|source| *source != wanted);
         let groups = [Some(wanted), source]
@@ -318,7 +318,7 @@ impl<'a> NodeRef<'a> {
             .flatten()
             .filter_map(move |name| dir?.groups.get(&name));
         let others = groups.flat_map(NameGroup::values).filter(move |other| **other != slot);
-        let others = others.map(move |other| &tree.arena[*other]);
+        let others = others.map(move |other| &tree.nodes.arena[*other]);
         let numbered = others.filter(|other| other.valid && *other.display() != other.name);
         numbered.map(|other| (&other.id, other.display().clone()))
     }
@@ -326,7 +326,7 @@ impl<'a> NodeRef<'a> {
     /// Returns the parent that the row names.
     pub fn stored_parent(&self) -> Option<&'a FileId> {
         let stored_in = self.raw().stored_in;
-        (stored_in != ROOT).then(|| &self.tree.arena[stored_in].id)
+        (stored_in != ROOT).then(|| &self.tree.nodes.arena[stored_in].id)
     }
 
     /// Reports whether it is shown elsewhere than in its stored parent: as an orphan, or because
@@ -340,11 +340,11 @@ impl<'a> NodeRef<'a> {
     }
 
     pub(super) fn raw(&self) -> &'a ArenaNode {
-        &self.tree.arena[self.slot]
+        &self.tree.nodes.arena[self.slot]
     }
 
     pub(super) fn dir(&self) -> Option<&'a DirectoryNames> {
-        self.tree.dir(self.slot)
+        self.tree.nodes.dir(self.slot)
     }
 }
 
@@ -399,7 +399,7 @@ impl<'a> Iterator for SubtreeWalk<'a> {
 
 impl AllDescendants<'_> {
     fn open(&mut self, slot: NodeSlot) {
-        let Some(dir) = self.tree.dir(slot) else { return };
+        let Some(dir) = self.tree.nodes.dir(slot) else { return };
         if !self.stop_at_trashed {
             self.open.extend(dir.trashed.values().rev());
         }

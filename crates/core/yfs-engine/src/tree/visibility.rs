@@ -36,7 +36,7 @@ impl<'a> HidingAncestors<'a> {
             if at == ROOT {
                 break None;
             }
-            let node = &self.tree.arena[at];
+            let node = &self.tree.nodes.arena[at];
             if node.trashed {
                 break Some(at);
             }

@@ -303,7 +303,7 @@ mod tests {
         let there = SqliteStore::open(&path).expect("a second handle");
         let name = DocName::parse("4f7c2a9e1b3d5f0").expect("a name");
         let check = || {
-            let watch = &here.inner.watch;
+            let watch = &here.log.watch;
             let mut poll = watch.poll.lock();
             poll.check_growth(&watch.growth).expect("checked");
             (poll.n_checks, watch.growth.known.lock().head)
@@ -329,7 +329,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn wait_for_rest(store: &SqliteStore) {
         let begun = Instant::now();
-        let watch = &store.inner.watch;
+        let watch = &store.log.watch;
         while watch.poll.lock().check_growth(&watch.growth).expect("checked") < REPORTED_PAUSE {
             assert!(begun.elapsed() < Duration::from_secs(120), "it polls");
             std::thread::sleep(Duration::from_millis(5));
@@ -345,10 +345,10 @@ mod tests {
         let there = SqliteStore::open(&path).expect("a second handle");
         for round in 0..2_u8 {
             wait_for_rest(&here);
-            let n_writes = here.inner.watch.growth.n_writes();
+            let n_writes = here.log.watch.growth.n_writes();
             there.set_meta("setting", &[round]).expect("written");
             let begun = Instant::now();
-            while here.inner.watch.growth.n_writes() == n_writes {
+            while here.log.watch.growth.n_writes() == n_writes {
                 assert!(begun.elapsed() < Duration::from_secs(120), "no report");
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -363,7 +363,7 @@ mod tests {
         let here = SqliteStore::create_new(&path).expect("a store");
         let there = SqliteStore::open(&path).expect("a second handle");
         wait_for_rest(&here);
-        let watch = &here.inner.watch;
+        let watch = &here.log.watch;
         let mut poll = watch.poll.lock();
         // A registration of another file: the log's writes are not reported.
         let other = dir.path().join("other");

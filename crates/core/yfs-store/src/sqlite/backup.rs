@@ -9,8 +9,8 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
-    access::temporary_file, inner::SqliteInner, location::sync_directory,
-    schema::use_write_ahead_log, store_error::store_error,
+    access::temporary_file, location::sync_directory, schema::use_write_ahead_log,
+    shared_connections::SharedConnections, store_error::store_error,
 };
 use crate::StoreError;
 
@@ -26,7 +26,7 @@ impl Drop for PartialFile {
     }
 }
 
-impl SqliteInner {
+impl SharedConnections {
     pub(super) fn backup(
         &self,
         to: &Path,

@@ -3,20 +3,20 @@
 use rusqlite::Connection;
 
 use super::{
-    index::IndexResult, inner::SqliteInner, log_head::head, store_error::store_error,
+    index::IndexResult, log::SqliteLog, log_head::head, store_error::store_error,
     transaction::SqliteTransaction,
 };
 use crate::{DocName, Seq, StoreError};
 
 const READ: &str = "read the log backwards";
 
-impl SqliteInner {
+impl SqliteLog {
     pub(super) fn documents_before(
         &self,
         before: Seq,
         n: usize,
-    ) -> Result<Vec<(Seq, DocName)>, StoreError> {
-        let reader = self.reader()?;
+    ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError> {
+        let reader = self.shared.reader()?;
         let tx = SqliteTransaction::read(&reader).map_err(store_error(READ))?;
         let upto = head(&tx).map_err(store_error(READ))?;
         let mut before = i64::try_from(before.0).unwrap_or(i64::MAX);
@@ -33,7 +33,7 @@ impl SqliteInner {
             let named = rows.iter().zip(names?).filter_map(|((seq, _), name)| Some((*seq, name?)));
             found.extend(named.map(|(seq, name)| (Seq(seq.cast_unsigned()), name)));
         }
-        Ok(found)
+        Ok(Some(found))
     }
 }
 

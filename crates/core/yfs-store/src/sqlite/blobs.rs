@@ -21,8 +21,8 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     blob_mend::find_sound_piece,
-    inner::SqliteInner,
     seal::{ValuePlace, ValueSeal},
+    shared_connections::SharedConnections,
     store_error::store_error,
     wipe::PAUSE,
 };
@@ -81,14 +81,20 @@ struct PieceList {
 /// A callback that gets the offset of a piece in the blob, and its bytes.
 type TakePiece<'a> = dyn FnMut(u64, &[u8]) -> Result<(), StoreError> + 'a;
 
-impl SqliteInner {
+/// The tables of blobs and their pieces.
+pub(super) struct SqliteBlobs {
+    pub(super) shared: Arc<SharedConnections>,
+}
+
+impl SqliteBlobs {
     pub(super) fn put_blob(
         &self,
         content: &mut dyn Read,
         at: Millis,
     ) -> Result<BlobInfo, StoreError> {
         let [least, usual, greatest] = PIECE_LEN;
-        let upload = BlobUpload { inner: self, id: random_id(), has_pieces: Cell::new(false) };
+        let upload =
+            BlobUpload { shared: &self.shared, id: random_id(), has_pieces: Cell::new(false) };
         let mut hasher = blake3::Hasher::new();
         let (mut size, mut n_ready) = (0, 0);
         let (mut list, mut ready) = (Vec::new(), Vec::new());
@@ -97,12 +103,12 @@ impl SqliteInner {
             hasher.update(&data);
             size += data.len() as u64;
             n_ready += data.len();
-            ready.push(BlobPiece::new(&self.seal, data));
+            ready.push(BlobPiece::new(&self.shared.seal, data));
             if n_ready >= BATCH_BYTES {
                 upload.has_pieces.set(true);
-                self.write(PUT, |tx| {
+                self.shared.write(PUT, |tx| {
                     let listed =
-                        put_pieces(tx, &self.seal, &ready, at).map_err(store_error(PUT))?;
+                        put_pieces(tx, &self.shared.seal, &ready, at).map_err(store_error(PUT))?;
                     upload.record_pieces(tx, &listed).map_err(store_error(PUT))?;
                     list.extend(listed);
                     Ok(())
@@ -112,13 +118,13 @@ impl SqliteInner {
             }
         }
         let hash = ContentHash::from_bytes(*hasher.finalize().as_bytes());
-        let info = self.write(PUT, |tx| {
+        let info = self.shared.write(PUT, |tx| {
             if !are_stored(tx, &list).map_err(store_error(PUT))? {
                 return Err(StoreError::BlobInterrupted { hash });
             }
-            list.extend(put_pieces(tx, &self.seal, &ready, at).map_err(store_error(PUT))?);
-            let info =
-                put_list(tx, &self.seal, &hash, size, at, &list).map_err(store_error(PUT))?;
+            list.extend(put_pieces(tx, &self.shared.seal, &ready, at).map_err(store_error(PUT))?);
+            let info = put_list(tx, &self.shared.seal, &hash, size, at, &list)
+                .map_err(store_error(PUT))?;
             upload.end_upload(tx).map_err(store_error(PUT))?;
             Ok(info)
         })?;
@@ -165,10 +171,10 @@ impl SqliteInner {
         range: Range<u64>,
         take: &mut TakePiece<'_>,
     ) -> Result<u64, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         // Not one transaction: the callback may be slow, and SQLite cannot reuse its log while a
         // view is open. Pieces never change.
-        let stored_hash = self.seal.stored_hash(hash);
+        let stored_hash = self.shared.seal.stored_hash(hash);
         let found: Option<(i64, Vec<u8>)> = reader
             .prepare_cached("SELECT size, chunks FROM blob WHERE hash = ?1")
             .and_then(|mut find| {
@@ -177,7 +183,7 @@ impl SqliteInner {
             .map_err(store_error(READ))?;
         let Some((size, list)) = found else { return Err(StoreError::NoBlob { hash: *hash }) };
         let size = size.cast_unsigned();
-        let list = decode_list(&self.seal, &stored_hash, list)
+        let list = decode_list(&self.shared.seal, &stored_hash, list)
             .ok_or_else(|| damaged_blob(hash, "its list is damaged"))?
             .pieces;
         if list.iter().map(|piece| u64::from(piece.len)).sum::<u64>() != size {
@@ -187,7 +193,7 @@ impl SqliteInner {
         for listed in list {
             let end = at + u64::from(listed.len);
             if at < range.end && range.start < end {
-                let piece = match read_piece(&reader, &self.seal, hash, listed) {
+                let piece = match read_piece(&reader, &self.shared.seal, hash, listed) {
                     // The blob was removed while it was read.
                     Err(_) if self.blob_info(hash)?.is_none() => {
                         return Err(StoreError::NoBlob { hash: *hash });
@@ -202,7 +208,7 @@ impl SqliteInner {
     }
 
     pub(super) fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let mut find = reader
             .prepare_cached("SELECT size, at FROM blob WHERE hash = ?1")
             .map_err(store_error(READ))?;
@@ -210,11 +216,13 @@ impl SqliteInner {
             let size = row.get::<_, i64>(0)?.cast_unsigned();
             Ok(BlobInfo { hash: *hash, size, at: Millis(row.get(1)?) })
         };
-        find.query_row([self.seal.stored_hash(hash)], info).optional().map_err(store_error(READ))
+        find.query_row([self.shared.seal.stored_hash(hash)], info)
+            .optional()
+            .map_err(store_error(READ))
     }
 
     pub(super) fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let read = || -> rusqlite::Result<Vec<Option<BlobInfo>>> {
             let sql = format!("SELECT {} FROM blob ORDER BY n", self.info_columns());
             let mut statement = reader.prepare(&sql)?;
@@ -225,7 +233,7 @@ impl SqliteInner {
     }
 
     pub(super) fn blob_mark(&self) -> Result<BlobMark, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let find = "SELECT seq FROM sqlite_sequence WHERE name = 'blob'";
         let last: Option<i64> =
             reader.query_row(find, [], |row| row.get(0)).optional().map_err(store_error(READ))?;
@@ -240,7 +248,7 @@ impl SqliteInner {
     ) -> Result<u64, StoreError> {
         let mut doomed = self.blobs_put_before(mark, older_than)?;
         doomed.retain(|(_, blob)| !keep(&blob.hash));
-        let n_bytes = self.write(REMOVE, |tx| {
+        let n_bytes = self.shared.write(REMOVE, |tx| {
             let mut n_bytes = 0;
             for (n, blob) in &doomed {
                 // A blob that was put again since has another number.
@@ -260,7 +268,7 @@ impl SqliteInner {
         mark: BlobMark,
         older_than: Millis,
     ) -> Result<Vec<(i64, BlobInfo)>, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let read = || -> rusqlite::Result<Vec<Option<(i64, BlobInfo)>>> {
             let columns = self.info_columns();
             let sql = format!("SELECT {columns}, n FROM blob WHERE n <= ?1 AND at < ?2");
@@ -278,16 +286,20 @@ impl SqliteInner {
     /// Returns the columns that [`read_info`](Self::read_info) reads. Only an encrypted store has
     /// the hash of the content in the list.
     fn info_columns(&self) -> &'static str {
-        if self.seal.data_key().is_some() { "hash, size, at, chunks" } else { "hash, size, at" }
+        if self.shared.seal.data_key().is_some() {
+            "hash, size, at, chunks"
+        } else {
+            "hash, size, at"
+        }
     }
 
     /// Reads a row of `info_columns`; `None` if the sealed list of pieces is damaged.
     fn read_info(&self, row: &Row<'_>) -> rusqlite::Result<Option<BlobInfo>> {
         let stored_hash = row.get(0)?;
-        let hash = match self.seal.data_key() {
+        let hash = match self.shared.seal.data_key() {
             None => Some(ContentHash::from_bytes(stored_hash)),
             Some(_) => {
-                decode_list(&self.seal, &stored_hash, row.get(3)?).and_then(|list| list.hash)
+                decode_list(&self.shared.seal, &stored_hash, row.get(3)?).and_then(|list| list.hash)
             }
         };
         let size = row.get::<_, i64>(1)?.cast_unsigned();
@@ -298,7 +310,7 @@ impl SqliteInner {
     /// Removes old pieces that no blob lists.
     fn sweep(&self, older_than: Millis) -> Result<(), StoreError> {
         let mut candidates: Vec<u64> = {
-            let reader = self.reader()?;
+            let reader = self.shared.reader()?;
             let read = || -> rusqlite::Result<Vec<u64>> {
                 let mut statement = reader.prepare("SELECT n FROM chunk WHERE at < ?1")?;
                 let rows = statement.query_map([older_than.0], |row| row.get::<_, i64>(0))?;
@@ -309,9 +321,9 @@ impl SqliteInner {
         let mut marked = ReferencedPieces::default();
         while !candidates.is_empty() {
             let rest = candidates.split_off(candidates.len().min(SWEEP_PIECES));
-            self.write(REMOVE, |tx| {
+            self.shared.write(REMOVE, |tx| {
                 // Blobs may have been put since the last round.
-                marked.mark(tx, &self.seal)?;
+                marked.mark(tx, &self.shared.seal)?;
                 drop_abandoned(tx).map_err(store_error(REMOVE))?;
                 let unlisted = candidates.iter().filter(|n| !marked.pieces.contains(n));
                 delete_pieces(tx, unlisted).map_err(store_error(REMOVE))
@@ -325,7 +337,7 @@ impl SqliteInner {
 
 /// A blob that is being put in several transactions. No sweep may remove its pieces meanwhile.
 struct BlobUpload<'a> {
-    inner: &'a SqliteInner,
+    shared: &'a SharedConnections,
     id: i64,
     /// Whether the upload may be registered in the store.
     has_pieces: Cell<bool>,
@@ -354,7 +366,7 @@ impl Drop for BlobUpload<'_> {
         if self.has_pieces.get() {
             // If that fails too, a sweep treats the upload as abandoned after a day.
             let end = |tx: &Connection| self.end_upload(tx).map_err(store_error(PUT));
-            self.inner.write(PUT, end).ok();
+            self.shared.write(PUT, end).ok();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use rusqlite::Connection;
 
 use super::{
-    inner::SqliteInner,
+    SqliteStore,
     log_scan::{ScannedLog, note_records_read, scan_log},
     store_error::store_error,
     transaction::SqliteTransaction,
@@ -17,16 +17,16 @@ const CHECK: &str = "check the store";
 /// The most problems that are reported of any kind.
 const MAX_PROBLEMS: usize = 1000;
 
-impl SqliteInner {
+impl SqliteStore {
     /// Checks everything. `progress` gets the number of documents and blobs that were read, and of
     /// all.
-    pub(super) fn check(
+    pub(super) fn check_all(
         &self,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<CheckReport, StoreError> {
         let mut report = CheckReport::default();
         self.check_pages(&mut report)?;
-        let blobs = self.blobs();
+        let blobs = self.blobs.blobs();
         let n_blobs = blobs.as_ref().map_or(0, |blobs| blobs.len() as u64);
         let mut n_docs = 0;
         self.check_docs(&mut report, &mut |done, all| {
@@ -43,7 +43,7 @@ impl SqliteInner {
         Ok(report)
     }
 
-    pub(super) fn check_log(&self) -> Result<CheckReport, StoreError> {
+    pub(super) fn check_documents(&self) -> Result<CheckReport, StoreError> {
         let mut report = CheckReport::default();
         self.check_docs(&mut report, &mut |_, _| ())?;
         report.problems.truncate(MAX_PROBLEMS);
@@ -51,7 +51,7 @@ impl SqliteInner {
     }
 
     fn check_pages(&self, report: &mut CheckReport) -> Result<(), StoreError> {
-        let found = page_problems(&*self.reader()?, "PRAGMA quick_check(100)")?;
+        let found = page_problems(&*self.shared.reader()?, "PRAGMA quick_check(100)")?;
         report.problems.extend(found.into_iter().map(|description| CheckProblem {
             doc: None,
             blob: None,
@@ -65,7 +65,7 @@ impl SqliteInner {
         report: &mut CheckReport,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let mut problems = Vec::new();
         let numbers = match self.document_names(&reader) {
             Ok((numbers, misnamed)) => {
@@ -77,7 +77,7 @@ impl SqliteInner {
                 Vec::new()
             }
         };
-        let docs = self.documents();
+        let docs = self.log.documents();
         // Almost always all is sound, and then the log is read once.
         if let Ok(docs) = &docs
             && let Some(scanned) = self.scan_sound_log(&reader, docs, &numbers, progress)?
@@ -119,7 +119,8 @@ impl SqliteInner {
         let n_docs = docs.len() as u64;
         let n_read = |n: u64| n * n_docs / expected.n_records.max(n);
         let tx = SqliteTransaction::read(reader).map_err(store_error(CHECK))?;
-        let scanned = scan_log(&tx, &self.seal, numbers, &mut |n| progress(n_read(n), n_docs));
+        let scanned =
+            scan_log(&tx, &self.shared.seal, numbers, &mut |n| progress(n_read(n), n_docs));
         match scanned.map_err(store_error(CHECK)) {
             Ok(scanned) => Ok(scanned.filter(|scanned| *scanned == expected)),
             Err(StoreError::Corrupt { .. }) => Ok(None),
@@ -136,7 +137,7 @@ impl SqliteInner {
         let n_docs = docs.len() as u64;
         for (done, doc) in docs.into_iter().enumerate() {
             progress(done as u64, n_docs);
-            match self.load(&doc.doc) {
+            match self.log.load(&doc.doc) {
                 Ok(loaded) => {
                     report.n_records += loaded.updates.len() as u64;
                     report.n_snapshots += u64::from(loaded.snapshot.is_some());
@@ -173,7 +174,7 @@ impl SqliteInner {
             rows.collect()
         };
         let docs = read().map_err(store_error(CHECK))?;
-        let misnamed = self.with_index(|index| {
+        let misnamed = self.log.with_index(|index| {
             let mut misnamed = Vec::new();
             for (number, guid) in &docs {
                 let name = DocName::parse(guid).ok();
@@ -200,7 +201,7 @@ impl SqliteInner {
     ) -> Result<(), StoreError> {
         for (done, blob) in blobs.into_iter().enumerate() {
             progress(done as u64);
-            match self.copy_blob(&blob.hash, &mut io::sink()) {
+            match self.blobs.copy_blob(&blob.hash, &mut io::sink()) {
                 // The blob was removed since the list was read.
                 Err(StoreError::NoBlob { .. }) => continue,
                 read => collect_problem(read.map(|_| ()), &mut report.problems)?,
@@ -310,9 +311,9 @@ mod tests {
 
     fn scan(store: &SqliteStore) -> Option<ScannedLog> {
         let docs = store.documents().expect("documents");
-        let reader = store.inner.reader().expect("a reader");
-        let (numbers, _) = store.inner.document_names(&reader).expect("names");
-        store.inner.scan_sound_log(&reader, &docs, &numbers, &mut |_, _| ()).expect("scan")
+        let reader = store.shared.reader().expect("a reader");
+        let (numbers, _) = store.document_names(&reader).expect("names");
+        store.scan_sound_log(&reader, &docs, &numbers, &mut |_, _| ()).expect("scan")
     }
 
     #[test]
@@ -332,7 +333,7 @@ mod tests {
     fn a_sound_log_is_read_once() {
         for key in keys() {
             let (_directory, store) = sample(key.as_ref());
-            let reader = store.inner.reader().expect("a reader");
+            let reader = store.shared.reader().expect("a reader");
             let sql = "SELECT count(*) FROM log";
             let n_stored: i64 = reader.query_row(sql, [], |row| row.get(0)).expect("counted");
             drop(reader);

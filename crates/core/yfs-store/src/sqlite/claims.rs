@@ -25,7 +25,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::id::ClientId;
 
-use super::{access::open_only_name, inner::SqliteInner, store_error::store_error};
+use super::{access::open_only_name, local::SqliteLocal, store_error::store_error};
 use crate::{StoreError, WriterClaim, record::new_ids};
 
 const CLAIM: &str = "claim client ids";
@@ -37,10 +37,11 @@ const SEAL_KEY: &str = "store:claim-seal";
 /// The number of released claims that are kept. More concurrent writers are rare.
 const MAX_RELEASED: i64 = 64;
 
-impl SqliteInner {
+impl SqliteLocal {
     pub(super) fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
-        self.ensure_writable(CLAIM)?;
+        self.shared.ensure_writable(CLAIM)?;
         let any: Option<i64> = self
+            .shared
             .reader()?
             .query_row("SELECT 1 FROM released LIMIT 1", [], |row| row.get(0))
             .optional()
@@ -51,8 +52,8 @@ impl SqliteInner {
     }
 
     fn claim_released(&self) -> Result<Option<[ClientId; 4]>, StoreError> {
-        let mut writer = self.writer(CLAIM)?;
-        self.syncer.ensure_sound()?;
+        let mut writer = self.shared.writer(CLAIM)?;
+        self.shared.syncer.ensure_sound()?;
         let tx = writer.begin(true, CLAIM)?;
         let sealed = read_seal(&tx).map_err(store_error(CLAIM))?;
         let sound = sealed.is_some() && self.seal().ok() == sealed;
@@ -69,8 +70,8 @@ impl SqliteInner {
     }
 
     pub(super) fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
-        let mut writer = self.writer(RELEASE)?;
-        self.syncer.ensure_sound()?;
+        let mut writer = self.shared.writer(RELEASE)?;
+        self.shared.syncer.ensure_sound()?;
         let tx = writer.begin(true, RELEASE)?;
         let sealed = read_seal(&tx).map_err(store_error(RELEASE))?;
         if sealed.is_none() || self.seal().ok() != sealed {
@@ -91,7 +92,7 @@ impl SqliteInner {
     }
 
     fn seal_path(&self) -> PathBuf {
-        let mut path = self.path.clone().into_os_string();
+        let mut path = self.shared.path.clone().into_os_string();
         path.push("-seal");
         path.into()
     }
@@ -104,7 +105,7 @@ impl SqliteInner {
         if !is_last(&file, &generation)? {
             return Err(io::Error::other("the machine knows a later claim, or none"));
         }
-        describe(&file, &self.path, generation)
+        describe(&file, &self.shared.path, generation)
     }
 
     /// Changes the file beside the store, and returns the new seal.
@@ -120,7 +121,7 @@ impl SqliteInner {
         file.write_all(&generation)?;
         file.sync_all()?;
         note_last(&file, &generation)?;
-        describe(&file, &self.path, generation)
+        describe(&file, &self.shared.path, generation)
     }
 }
 

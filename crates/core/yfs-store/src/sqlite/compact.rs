@@ -6,7 +6,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 use super::{
     doc_values::read_past_heads,
     index::{DocEntry, IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
-    inner::SqliteInner,
+    log::SqliteLog,
     log_head::{checksum, head as log_head},
     schema::INLINE_LEN,
     seal::{ValuePlace, ValueSeal},
@@ -23,7 +23,7 @@ const FORGET: &str = "forget a document";
 /// The number of pages that a compaction returns to the system, if many are free.
 const RECLAIMED_PAGES: u32 = 512;
 
-impl SqliteInner {
+impl SqliteLog {
     pub(super) fn compact(
         &self,
         name: &DocName,
@@ -64,7 +64,7 @@ impl SqliteInner {
         at: Millis,
     ) -> Result<CompactionOutcome, StoreError> {
         let state = &merged.state;
-        let mut writer = self.writer(COMPACT)?;
+        let mut writer = self.shared.writer(COMPACT)?;
         let tx = writer.begin(false, COMPACT)?;
         let Some((number, doc)) = self.find_entry(&tx, name)? else {
             return Ok(CompactionOutcome::Raced);
@@ -79,11 +79,11 @@ impl SqliteInner {
         let reaches = last.max(compacted);
         let write = || -> rusqlite::Result<IndexRow> {
             let place = ValuePlace::Snapshot { doc: name, upto: reaches.seq.0 };
-            let data = self.seal.seal(place, state);
+            let data = self.shared.seal.seal(place, state);
             let marker = write_snapshot(&tx, number, state.len(), &data, reaches, at, self.origin)?;
             self.write_past_heads(&tx, number, name, before, &merged.changes)?;
             delete_records(&tx, number, absorbed)?;
-            rewrite_records(&tx, &self.seal, number, before, merged)?;
+            rewrite_records(&tx, &self.shared.seal, number, before, merged)?;
             Ok(marker)
         };
         let marker = write().map_err(store_error(COMPACT))?;
@@ -92,7 +92,7 @@ impl SqliteInner {
         self.note_removal(&writer.connection, number, marker, gone)?;
         reclaim(&writer.connection);
         drop(writer);
-        self.syncer.mark_unsynced();
+        self.shared.syncer.mark_unsynced();
         self.watch.record_head(marker.seq);
         let old_snapshot = before.snapshot.as_ref().map_or(0, |state| state.len() as u64);
         let old_records: u64 = absorbed.iter().map(|(_, len)| u64::from(*len)).sum();
@@ -105,7 +105,7 @@ impl SqliteInner {
     }
 
     pub(super) fn forget(&self, name: &DocName, head: Seq) -> Result<u64, StoreError> {
-        let mut writer = self.writer(FORGET)?;
+        let mut writer = self.shared.writer(FORGET)?;
         let tx = writer.begin(false, FORGET)?;
         let Some((number, doc)) = self.find_entry(&tx, name)? else { return Ok(0) };
         if doc.head != head.0 {
@@ -130,7 +130,7 @@ impl SqliteInner {
         self.note_removal(&writer.connection, number, marker, |seq| seq <= doc.head)?;
         reclaim(&writer.connection);
         drop(writer);
-        self.syncer.mark_unsynced();
+        self.shared.syncer.mark_unsynced();
         self.watch.record_head(marker.seq);
         Ok(doc.bytes + doc.snapshot_bytes)
     }
@@ -145,14 +145,14 @@ impl SqliteInner {
         before: &StoredDocument,
         changes: &[Vec<u8>],
     ) -> rusqlite::Result<()> {
-        let heads = read_past_heads(tx, &self.seal, number, name)?;
+        let heads = read_past_heads(tx, &self.shared.seal, number, name)?;
         let heads = past_heads::extend_heads(heads, before, changes);
         if heads.is_empty() {
             return tx.execute("DELETE FROM past_head WHERE doc = ?1", [number]).map(drop);
         }
         let data = past_heads::encode(&heads)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        let data = self.seal.seal(ValuePlace::PastHeads { doc: name }, &data);
+        let data = self.shared.seal.seal(ValuePlace::PastHeads { doc: name }, &data);
         tx.prepare_cached("INSERT OR REPLACE INTO past_head (doc, crc, data) VALUES (?1, ?2, ?3)")?
             .execute((number, crc32fast::hash(&data), data.as_ref()))?;
         Ok(())

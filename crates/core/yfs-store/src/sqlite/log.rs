@@ -2,21 +2,21 @@
 
 use std::{collections::HashMap, mem, sync::Arc};
 
+use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
 use yfs_types::time::Millis;
 
 use super::{
-    append_queue::{Slot, WaitingBatch},
+    append_queue::{AppendQueue, Slot, WaitingBatch},
+    append_watch::AppendWatch,
     blobs::renew_blob,
     doc_values::{read_past_heads, read_snapshot, write_fact},
     index::{DocEntry, IndexResult, IndexRow, KIND_UPDATE, LogIndex},
-    inner::KnownHead,
-    inner::SqliteInner,
-    inner::SqliteWriter,
     log_head::{checksum, data_version, head},
     reserve::SMALL_BATCH_BYTES,
     schema::INLINE_LEN,
     seal::{ValuePlace, ValueSeal},
+    shared_connections::{KnownHead, SharedConnections, SqliteWriter},
     store_error::store_error,
     transaction::SqliteTransaction,
 };
@@ -37,6 +37,16 @@ const INDEX_DIRECTORY: &str = "log";
 const APPEND: &str = "append";
 pub(super) const LOAD: &str = "load a document";
 const TAIL: &str = "read the log";
+
+/// The tables of the log, of documents, and of what is known of these.
+pub(super) struct SqliteLog {
+    pub(super) shared: Arc<SharedConnections>,
+    pub(super) origin: HandleOrigin,
+    /// Batches that wait for the writer. The thread that gets the writer commits them all.
+    pub(super) queue: AppendQueue,
+    pub(super) index: Mutex<LogIndex>,
+    pub(super) watch: AppendWatch,
+}
 
 /// The records that a transaction has written but not committed.
 #[derive(Default)]
@@ -59,20 +69,20 @@ struct RawRecord {
     data: Option<Vec<u8>>,
 }
 
-impl SqliteInner {
+impl SqliteLog {
     /// Appends a batch, together with all others that wait for the writer at that moment.
     pub(super) fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
-        self.ensure_writable(APPEND)?;
+        self.shared.ensure_writable(APPEND)?;
         let slot = Arc::new(Slot::default());
         self.queue.lock().push(WaitingBatch { batch, slot: slot.clone() });
-        let mut writer = self.writer(APPEND)?;
+        let mut writer = self.shared.writer(APPEND)?;
         if let Some(result) = slot.lock().take() {
             return result;
         }
         let group = mem::take(&mut *self.queue.lock());
         // Answered while the writer is still locked: the next thread to get it checks for its
         // answer first.
-        match self.with_room(is_small(&group), || self.commit(&mut writer, &group)) {
+        match self.shared.with_room(is_small(&group), || self.commit(&mut writer, &group)) {
             Ok(results) => {
                 for (waiting, result) in group.iter().zip(results) {
                     *waiting.slot.lock() = Some(result);
@@ -94,7 +104,7 @@ impl SqliteInner {
     ) -> Result<Vec<Result<AppendReceipt, StoreError>>, StoreError> {
         let synced = group.iter().any(|waiting| waiting.batch.durability == Durability::Synced);
         if synced {
-            self.syncer.ensure_sound()?;
+            self.shared.syncer.ensure_sound()?;
         }
         let known = writer.known.take();
         let tx = writer.begin(synced, APPEND)?;
@@ -113,7 +123,7 @@ impl SqliteInner {
             .collect::<Result<Vec<_>, StoreError>>()?;
         tx.commit().map_err(store_error(APPEND))?;
         // Replaced meanwhile, so that the records are lost: they are not acknowledged.
-        self.file.check()?;
+        self.shared.file.check()?;
 
         let mut index = self.index.lock();
         index.add_names(sorted(staged.names));
@@ -124,7 +134,7 @@ impl SqliteInner {
         drop(index);
         writer.known = Some(KnownHead { version, head: staged.last });
         if !synced {
-            self.syncer.mark_unsynced();
+            self.shared.syncer.mark_unsynced();
         }
         self.watch.record_head(staged.last);
         Ok(results)
@@ -144,7 +154,7 @@ impl SqliteInner {
             }
         }
         for hash in &batch.blobs {
-            if !renew_blob(tx, &self.seal.stored_hash(hash)).map_err(store_error(APPEND))? {
+            if !renew_blob(tx, &self.shared.seal.stored_hash(hash)).map_err(store_error(APPEND))? {
                 return Ok(Err(StoreError::NoBlob { hash: *hash }));
             }
         }
@@ -166,9 +176,9 @@ impl SqliteInner {
             let seq = staged.last + 1;
             let place = ValuePlace::Update { doc: name, seq, origin: self.origin, at: batch.at };
             let row = insert
-                .run(number, self.origin, batch.at, data.len(), &self.seal.seal(place, data))
+                .run(number, self.origin, batch.at, data.len(), &self.shared.seal.seal(place, data))
                 .map_err(store_error(APPEND))?;
-            if row.seq != seq && self.seal.data_key().is_some() {
+            if row.seq != seq && self.shared.seal.data_key().is_some() {
                 let detail = format!("record {seq} got the position {}", row.seq);
                 return Err(StoreError::Corrupt { action: APPEND, detail });
             }
@@ -181,7 +191,7 @@ impl SqliteInner {
             // Documents are created by records, from which other handles learn about them.
             let Some(number) = known.or_else(|| staged.names.get(name).copied()) else { continue };
             let upto = Seq(self.staged_head(tx, staged, name)?);
-            write_fact(tx, &self.seal, number, name, &DocFact { upto, ..*fact })
+            write_fact(tx, &self.shared.seal, number, name, &DocFact { upto, ..*fact })
                 .map_err(store_error(APPEND))?;
         }
         Ok(Ok(AppendReceipt { first: Seq(first), last: Seq(staged.last), overtaken }))
@@ -239,11 +249,11 @@ impl SqliteInner {
     /// The `data_version` of the writing connection does not change by its own commits, so nothing
     /// needs to be read after them. While that connection writes, a reading connection is used.
     pub(super) fn head(&self) -> Result<Seq, StoreError> {
-        self.ensure_open()?;
-        self.file.check_now_and_then()?;
-        match self.writer.try_lock() {
+        self.shared.ensure_open()?;
+        self.shared.file.check_now_and_then()?;
+        match self.shared.writer.try_lock() {
             Some(mut writer) => writer.head().map(Seq).map_err(store_error(TAIL)),
-            None => head(&*self.reader()?).map(Seq).map_err(store_error(TAIL)),
+            None => head(&*self.shared.reader()?).map(Seq).map_err(store_error(TAIL)),
         }
     }
 
@@ -254,17 +264,17 @@ impl SqliteInner {
     pub(super) fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
         // A marker of a compaction has the time of what it removed.
         let find = "SELECT at FROM log WHERE seq >= ?1 AND kind = 0 ORDER BY seq LIMIT 1";
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let mut select = reader.prepare_cached(find).map_err(store_error(LOAD))?;
         let at = select.query_row([position.0.cast_signed()], |row| row.get(0)).optional();
         Ok(at.map_err(store_error(LOAD))?.map(Millis))
     }
 
     pub(super) fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
-        self.ensure_open()?;
+        self.shared.ensure_open()?;
         let found = {
             let mut index = self.index.lock();
-            if self.read_only {
+            if self.shared.read_only {
                 index.drop_unchanged();
             }
             index.find_doc(doc).map(|doc| doc.map(DocEntry::doc_head))
@@ -290,7 +300,7 @@ impl SqliteInner {
                 return Ok(answer);
             }
         }
-        self.read_index(&*self.reader()?, head.0, look_up)
+        self.read_index(&*self.shared.reader()?, head.0, look_up)
     }
 
     /// Runs a lookup in the index as it is, which a caller of [`read_index`](Self::read_index)
@@ -318,7 +328,7 @@ impl SqliteInner {
         look_up: impl Fn(&mut LogIndex) -> IndexResult<T>,
     ) -> Result<T, StoreError> {
         let mut index = self.index.lock();
-        if self.read_only {
+        if self.shared.read_only {
             index.drop_unchanged();
         }
         let answer = index.answer(&self.index_directory(), connection, self.origin, look_up)?;
@@ -328,7 +338,7 @@ impl SqliteInner {
 
     /// Returns the directory of the base of the index.
     pub(super) fn index_directory(&self) -> SealedDirectory {
-        self.derived.join(INDEX_DIRECTORY)
+        self.shared.derived.join(INDEX_DIRECTORY)
     }
 
     pub(super) fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
@@ -344,7 +354,7 @@ impl SqliteInner {
     }
 
     pub(super) fn load(&self, name: &DocName) -> Result<StoredDocument, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         loop {
             let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name, None)? {
@@ -358,7 +368,7 @@ impl SqliteInner {
         name: &DocName,
         after: Seq,
     ) -> Result<Option<StoredDocument>, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         loop {
             let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name, Some(after))? {
@@ -368,12 +378,12 @@ impl SqliteInner {
     }
 
     pub(super) fn load_history(&self, name: &DocName) -> Result<DocHistory, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         loop {
             let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name, None)? {
-                let number = self.index.lock().number(name).filter(|_| self.has_past_heads);
-                let read = |number| read_past_heads(&tx, &self.seal, number, name);
+                let number = self.index.lock().number(name).filter(|_| self.shared.has_past_heads);
+                let read = |number| read_past_heads(&tx, &self.shared.seal, number, name);
                 let past_heads = number.map(read).transpose();
                 let past_heads = past_heads.map_err(store_error(LOAD))?.unwrap_or_default();
                 return Ok(DocHistory { loaded, past_heads });
@@ -414,7 +424,7 @@ impl SqliteInner {
             }
             None => {
                 loaded.head = doc.compacted_head();
-                read_snapshot(tx, &self.seal, number, name, &mut loaded)?;
+                read_snapshot(tx, &self.shared.seal, number, name, &mut loaded)?;
             }
         }
         let mut missing = Vec::new();
@@ -422,7 +432,7 @@ impl SqliteInner {
             Ok(raw) => {
                 let head = DocHead { seq: Seq(raw.seq), origin: raw.origin };
                 loaded.head = loaded.head.max(head);
-                match raw.verify(name, &self.seal) {
+                match raw.verify(name, &self.shared.seal) {
                     Ok(record) => loaded.updates.push(record),
                     Err(damage) => loaded.damaged.push(damage),
                 }
@@ -443,7 +453,7 @@ impl SqliteInner {
         after: Seq,
         select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let tx = SqliteTransaction::read(&reader).map_err(store_error(TAIL))?;
         let head = Seq(head(&tx).map_err(store_error(TAIL))?);
         let mut tail = TailPage { upto: head.max(after), head, ..TailPage::default() };
@@ -501,7 +511,7 @@ impl SqliteInner {
             if select(&doc, origin) {
                 let raw = RawRecord::read(tx, row).map_err(store_error(TAIL))?;
                 n_bytes += raw.data.as_ref().map_or(0, Vec::len);
-                match raw.verify(&doc, &self.seal) {
+                match raw.verify(&doc, &self.shared.seal) {
                     Ok(record) => tail.records.push(record),
                     Err(damage) => tail.damaged.push(damage),
                 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use yfs_types::time::Millis;
 
 use super::{
-    inner::SqliteInner,
+    local::SqliteLocal,
     seal::{ValuePlace, ValueSeal},
     store_error::store_error,
 };
@@ -40,7 +40,7 @@ SELECT n, size FROM quarantine WHERE (?1 IS NULL OR doc = ?1) AND n <> ?2 ORDER 
 /// The setting that counts the updates that were dropped because of a limit.
 const DROPPED_KEY: &str = "store:quarantine-dropped";
 
-impl SqliteInner {
+impl SqliteLocal {
     pub(super) fn quarantine(
         &self,
         doc: &DocName,
@@ -49,14 +49,14 @@ impl SqliteInner {
         at: Millis,
     ) -> Result<(), StoreError> {
         let refused = RefusedUpdate::new(doc.as_str(), update, reason, at);
-        self.write(ADD, |tx| add(tx, &self.seal, &refused).map_err(store_error(ADD)))
+        self.shared.write(ADD, |tx| add(tx, &self.shared.seal, &refused).map_err(store_error(ADD)))
     }
 
     pub(super) fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
-        if !self.has_quarantine {
+        if !self.shared.has_quarantine {
             return Ok(Vec::new());
         }
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let read = || -> rusqlite::Result<Vec<Option<QuarantinedUpdate>>> {
             let mut statement = reader.prepare(
                 "SELECT n, doc, first_at, last_at, times, len, data IS NOT NULL, reason,
@@ -87,29 +87,29 @@ impl SqliteInner {
     /// Reads the reason of a row of the list.
     fn open_reason(&self, row: &Row<'_>) -> rusqlite::Result<String> {
         let (reason, key) = (row.get(7)?, row.get(8)?);
-        let reason = self.seal.open_text(ValuePlace::RejectionReason(&key), reason);
+        let reason = self.shared.seal.open_text(ValuePlace::RejectionReason(&key), reason);
         Ok(reason.unwrap_or_else(|| "the reason cannot be decrypted".to_owned()))
     }
 
     pub(super) fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        if !self.has_quarantine {
+        if !self.shared.has_quarantine {
             return Ok(None);
         }
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let find = "SELECT data, hash FROM quarantine WHERE n = ?1";
         let found: Option<(Option<Vec<u8>>, [u8; 32])> = reader
             .query_row(find, [number.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()
             .map_err(store_error(READ))?;
         let Some((Some(data), key)) = found else { return Ok(None) };
-        let opened = self.seal.open(ValuePlace::RejectedUpdate(&key), data);
+        let opened = self.shared.seal.open(ValuePlace::RejectedUpdate(&key), data);
         let damaged =
             || StoreError::Corrupt { action: READ, detail: "it cannot be decrypted".to_owned() };
         opened.map(Some).ok_or_else(damaged)
     }
 
     pub(super) fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.write(DROP, |tx| {
+        self.shared.write(DROP, |tx| {
             let n_dropped = match number {
                 Some(number) => {
                     tx.execute("DELETE FROM quarantine WHERE n = ?1", [number.cast_signed()])
@@ -122,10 +122,10 @@ impl SqliteInner {
 
     /// Adds the sums of the quarantine to `stats`.
     pub(super) fn count_quarantined(&self, stats: &mut StoreStats) -> Result<(), StoreError> {
-        if !self.has_quarantine {
+        if !self.shared.has_quarantine {
             return Ok(());
         }
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let sql = "SELECT count(*), coalesce(sum(times), 0),
                    coalesce(sum(CASE WHEN data IS NULL THEN 0 ELSE len END), 0) FROM quarantine";
         let count = || -> rusqlite::Result<[i64; 4]> {

@@ -15,7 +15,9 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{inner::SqliteInner, store_error::store_error, transaction::SqliteTransaction};
+use super::{
+    shared_connections::SharedConnections, store_error::store_error, transaction::SqliteTransaction,
+};
 use crate::StoreError;
 
 const ACTION: &str = "wipe removed content";
@@ -43,7 +45,7 @@ const HEADER_FIRST_TRUNK: usize = 32;
 
 /// A pass over all pages.
 pub(super) struct PageScrub<'a> {
-    inner: &'a SqliteInner,
+    shared: &'a SharedConnections,
     next: u32,
     /// Pages in which unused bytes were found.
     dirty: Vec<u32>,
@@ -58,8 +60,8 @@ struct PageGeometry {
 }
 
 impl<'a> PageScrub<'a> {
-    pub(super) fn new(inner: &'a SqliteInner) -> Self {
-        Self { inner, next: 1, dirty: Vec::new(), has_written: false }
+    pub(super) fn new(shared: &'a SharedConnections) -> Self {
+        Self { shared, next: 1, dirty: Vec::new(), has_written: false }
     }
 
     /// Reports whether this SQLite can read and write single pages.
@@ -76,7 +78,7 @@ impl<'a> PageScrub<'a> {
         }
         let n_left = self.dirty.len().saturating_sub(PAGES_PER_TRANSACTION);
         let pages = self.dirty.split_off(n_left);
-        self.inner.write(ACTION, |tx| clear_pages(tx, &pages).map_err(store_error(ACTION)))?;
+        self.shared.write(ACTION, |tx| clear_pages(tx, &pages).map_err(store_error(ACTION)))?;
         Ok(self.next != DONE || !self.dirty.is_empty())
     }
 
@@ -91,7 +93,7 @@ impl<'a> PageScrub<'a> {
         if self.next == DONE {
             return Ok(false);
         }
-        let reader = self.inner.reader()?;
+        let reader = self.shared.reader()?;
         let first = self.next;
         let mut scan = || -> rusqlite::Result<u32> {
             let tx = SqliteTransaction::read(&reader)?;
@@ -334,7 +336,7 @@ mod tests {
         let other = SqliteStore::open(&path).expect("open");
         let impatient = Connection::open(&path).expect("open");
         impatient.busy_timeout(std::time::Duration::ZERO).expect("set");
-        let mut scrub = PageScrub::new(&store.inner);
+        let mut scrub = PageScrub::new(&store.shared);
         let (mut n_steps, mut n_writes) = (0, 0);
         while scrub.step().expect("step") {
             n_steps += 1;
@@ -347,7 +349,7 @@ mod tests {
         assert_eq!(other.load(&doc("kept")).expect("load").updates.len(), 10_000);
         drop((careless, impatient));
         assert_eq!(store.check().expect("check").problems, []);
-        let mut again = PageScrub::new(&store.inner);
+        let mut again = PageScrub::new(&store.shared);
         while again.step().expect("step") {
             assert!(!again.has_written(), "it is all clear");
         }

@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     access::{open_no_link, temporary_file},
-    inner::SqliteInner,
+    local::SqliteLocal,
     location::beside,
     location::sync_directory,
     seal::ValuePlace,
@@ -26,23 +26,23 @@ const WRITE: &str = "write a secret";
 /// The longest secret, in bytes.
 const MAX_LEN: u64 = 4096;
 
-impl SqliteInner {
+impl SqliteLocal {
     pub(super) fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.ensure_open()?;
+        self.shared.ensure_open()?;
         let path = self.secret_path(key)?;
         if let Some(found) = self.read_secret(key, &path)? {
             return Ok(found);
         }
-        self.ensure_writable(WRITE)?;
+        self.shared.ensure_writable(WRITE)?;
         // Of the threads of this process, this lock lets one create the secret; of several
         // processes, the link does.
-        let _writer = self.writer(WRITE)?;
+        let _writer = self.shared.writer(WRITE)?;
         for _ in 0..100 {
             if let Some(found) = self.read_secret(key, &path)? {
                 return Ok(found);
             }
             let is_copy = fs::symlink_metadata(&path).is_ok();
-            let value = self.seal.seal(ValuePlace::Secret(key), value);
+            let value = self.shared.seal.seal(ValuePlace::Secret(key), value);
             write(&path, &value, is_copy).map_err(|error| StoreError::io(WRITE, error))?;
         }
         Err(StoreError::io(WRITE, io::Error::other("another process keeps replacing it")))
@@ -50,8 +50,8 @@ impl SqliteInner {
 
     pub(super) fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         let path = self.secret_path(key)?;
-        let _writer = self.writer(WRITE)?;
-        let value = self.seal.seal(ValuePlace::Secret(key), value);
+        let _writer = self.shared.writer(WRITE)?;
+        let value = self.shared.seal.seal(ValuePlace::Secret(key), value);
         write(&path, &value, true).map_err(|error| StoreError::io(WRITE, error))?;
         sync_directory(&path)
     }
@@ -59,7 +59,7 @@ impl SqliteInner {
     /// Reads a secret. One that was sealed for another store counts as none.
     fn read_secret(&self, key: &str, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         let found = read(path).map_err(|error| StoreError::io(READ, error))?;
-        Ok(found.and_then(|found| self.seal.open(ValuePlace::Secret(key), found)))
+        Ok(found.and_then(|found| self.shared.seal.open(ValuePlace::Secret(key), found)))
     }
 
     fn secret_path(&self, key: &str) -> Result<PathBuf, StoreError> {
@@ -67,7 +67,7 @@ impl SqliteInner {
         if key.is_empty() || !key.chars().all(is_plain) {
             return Err(StoreError::Unsupported { action: "store a secret with this name" });
         }
-        Ok(beside(&self.path, &format!("-{key}")))
+        Ok(beside(&self.shared.path, &format!("-{key}")))
     }
 }
 

@@ -4,22 +4,26 @@ use rusqlite::Connection;
 use yfs_types::time::Millis;
 
 use super::{
-    compact::delete_records, doc_values::read_snapshot_if_damaged, inner::SqliteInner,
-    log::read_record_bytes, quarantine, seal::ValueSeal, store_error::store_error,
+    compact::delete_records,
+    doc_values::read_snapshot_if_damaged,
+    log::{SqliteLog, read_record_bytes},
+    quarantine,
+    seal::ValueSeal,
+    store_error::store_error,
 };
 use crate::{DamagedRecord, DocName, StoreError, StoredDocument, quarantine::RefusedUpdate};
 
 const SET_ASIDE: &str = "set damaged records aside";
 
-impl SqliteInner {
+impl SqliteLog {
     pub(super) fn set_aside_damaged(&self, name: &DocName, at: Millis) -> Result<u64, StoreError> {
         let StoredDocument { damaged, .. } = self.load(name)?;
         let Some(number) = self.with_index(|index| index.find(name))? else { return Ok(0) };
         if damaged.is_empty() {
             return Ok(0);
         }
-        let moved = self.write(SET_ASIDE, |tx| {
-            let moved = move_to_quarantine(tx, &self.seal, number, name, &damaged, at);
+        let moved = self.shared.write(SET_ASIDE, |tx| {
+            let moved = move_to_quarantine(tx, &self.shared.seal, number, name, &damaged, at);
             moved.map_err(store_error(SET_ASIDE))
         })?;
         self.with_index(|index| index.drop_records(number, |seq| moved.contains(&seq)))?;

@@ -1,18 +1,21 @@
 //! Reading many documents that consist of one record each.
 
 use super::{
-    inner::SqliteInner, log, log_head, store_error::store_error, transaction::SqliteTransaction,
+    log::{self, SqliteLog},
+    log_head,
+    store_error::store_error,
+    transaction::SqliteTransaction,
 };
 use crate::{DocName, LogRecord, StoreError};
 
 const ACTION: &str = "load documents";
 
-impl SqliteInner {
+impl SqliteLog {
     pub(super) fn load_single(
         &self,
         names: &[DocName],
     ) -> Result<Vec<Option<LogRecord>>, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.shared.reader()?;
         let tx = SqliteTransaction::read(&reader).map_err(store_error(ACTION))?;
         let upto = log_head::head(&tx).map_err(store_error(ACTION))?;
         // A document that was compacted or written after this view has another entry.
@@ -28,7 +31,7 @@ impl SqliteInner {
         found.sort_unstable();
         let mut records: Vec<Option<LogRecord>> = vec![None; names.len()];
         for (seq, number, at) in found {
-            let record = log::read_record(&tx, &self.seal, number, seq, &names[at]);
+            let record = log::read_record(&tx, &self.shared.seal, number, seq, &names[at]);
             records[at] = record.map_err(store_error(ACTION))?;
         }
         Ok(records)

@@ -7,7 +7,7 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{inner::SqliteInner, scrub::PageScrub, store_error::store_error};
+use super::{scrub::PageScrub, shared_connections::SharedConnections, store_error::store_error};
 use crate::StoreError;
 
 const ACTION: &str = "wipe removed content";
@@ -26,7 +26,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(2);
 /// content in places that [`PageScrub`] does not read.
 const REWRITE_KEY: &str = "store:rewrite";
 
-impl SqliteInner {
+impl SharedConnections {
     pub(super) fn wipe(&self) -> Result<(), StoreError> {
         self.ensure_writable(ACTION)?;
         if self.must_rewrite().map_err(store_error(ACTION))? {
@@ -98,7 +98,7 @@ impl SqliteInner {
     }
 }
 
-/// Requests that the next [`wipe`](SqliteInner::wipe) rewrites the whole file.
+/// Requests that the next [`wipe`](SharedConnections::wipe) rewrites the whole file.
 pub(super) fn note_rewrite(tx: &Connection) -> rusqlite::Result<()> {
     tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, x'01')", [REWRITE_KEY])?;
     Ok(())

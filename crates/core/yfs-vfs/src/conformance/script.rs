@@ -24,6 +24,7 @@ use self::words::{ScriptLine, parse};
 use crate::{
     error::{FsCode, FsError},
     file_system::FileSystem,
+    file_system_ext::FileSystemExt,
     options::WalkOptions,
     stat::{FileKind, VersionToken},
 };

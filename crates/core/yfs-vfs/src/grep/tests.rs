@@ -360,10 +360,10 @@ proptest! {
                 }
             }
             let query = GrepQuery { max_file_len: u64::MAX - 1, ..query };
-            let found = grep(&fs, &query).await.unwrap();
+            let found = fs.grep(&query).await.unwrap();
             assert_eq!(found.files, expected);
             let mut parts = Parts::default();
-            let each = grep_each_selected(&fs, &query, GrepSelection::All, &mut parts);
+            let each = grep_each(&fs, &query, &mut parts);
             let each = each.await.unwrap();
             assert_eq!(parts.files, expected);
             assert!(!parts.is_open);
@@ -386,7 +386,7 @@ fn a_file_with_many_lines_comes_in_parts() {
         }
         let query = GrepQuery { max_file_len: u64::MAX - 1, ..GrepQuery::new("line") };
         let mut parts = Parts::default();
-        let each = grep_each_selected(&fs, &query, GrepSelection::All, &mut parts).await.unwrap();
+        let each = grep_each(&fs, &query, &mut parts).await.unwrap();
         assert!(parts.n_parts > 5, "{}", parts.n_parts);
         let lines: Vec<u64> = parts.files[0].lines.iter().map(|line| line.number).collect();
         assert_eq!(lines, (1..=100).collect::<Vec<u64>>());

@@ -64,7 +64,7 @@ pub(super) struct HostDisk {
     /// The longest time that an operation waits for the locks of inodes.
     pub(super) lock_timeout: Duration,
     pub(super) scanner: Arc<Mutex<ChangeScanner>>,
-    /// Whether lookups follow links; see [`FileSystem::without_links`](crate::FileSystem).
+    /// Whether lookups follow links; see [`FsView::WithoutLinks`](crate::FsView).
     follows_links: bool,
     /// Whether a write changes a file with several hard links in place.
     pub(super) keeps_hard_links: bool,

@@ -366,7 +366,7 @@ async fn hard_links_are_kept_where_that_is_asked_for() {
     fs::write(dir.path().join("f"), "a-long-old-text").unwrap();
     fs::hard_link(dir.path().join("f"), dir.path().join("g")).unwrap();
     let kept = Arc::new(HostFs::open(dir.path()).unwrap().keeping_hard_links());
-    for fs in [kept.clone() as Arc<dyn FileSystem>, kept.without_links().unwrap()] {
+    for fs in [kept.clone() as Arc<dyn FileSystem>, kept.view(FsView::WithoutLinks).unwrap()] {
         script::check(&fs, "write /f a-long-old-text\nedit /f old new\ncat /g => a-long-new-text")
             .await
             .unwrap();

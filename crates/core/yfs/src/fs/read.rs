@@ -12,7 +12,7 @@ use yfs_engine::{
 };
 use yfs_store::{DocHead, DocName};
 use yfs_vfs::{
-    DirEntry, FileContent, FileKind, FsCode, FsError, Op, Stat, TreeTotals, WalkOptions,
+    DirEntry, FileContent, FileKind, FsCode, FsError, Op, Stat,
     stat::{DEFAULT_DIRECTORY_MODE, mime_of},
 };
 
@@ -213,28 +213,6 @@ impl FileContentReader<'_> {
         let measured = self.state.measure_all(entries.iter_mut().zip(&texts));
         measured.map_err(|error| fs_error(error, Op::Scandir, path))?;
         Ok(entries)
-    }
-
-    pub(crate) fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        let stat = self.stat(path, Op::Lstat).map_err(|error| error.during(Op::Totals))?;
-        let mut totals = TreeTotals::default();
-        match stat.kind {
-            FileKind::Directory => {
-                for found in self.lister().walk(path, &WalkOptions::default())? {
-                    totals.n_directories += u64::from(found.entry.kind == FileKind::Directory);
-                    if found.entry.kind == FileKind::File {
-                        totals.n_files += 1;
-                        totals.n_bytes += found.entry.size;
-                    }
-                }
-            }
-            FileKind::File => {
-                totals.n_files = 1;
-                totals.n_bytes = stat.size;
-            }
-            _ => (),
-        }
-        Ok(totals)
     }
 
     pub(crate) fn readlink(&self, path: &VPath) -> Result<String, FsError> {

@@ -75,7 +75,7 @@ impl WorkspaceFs {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
+    /// Fails as [`FileSystemExt::set_metadata`](yfs_vfs::FileSystemExt::set_metadata) does.
     pub fn patch_metadata(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
         self.tree().patch_metadata(path, patch)
     }
@@ -107,7 +107,7 @@ impl RootedFs {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
+    /// Fails as [`FileSystemExt::set_metadata`](yfs_vfs::FileSystemExt::set_metadata) does.
     pub fn patch_metadata(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
         self.change_metadata(path, |fs, at| fs.tree().patch_metadata(at, patch))
     }

@@ -62,8 +62,11 @@ impl TreeLister<'_> {
         self.measured(path, found)
     }
 
-    /// Lists a tree in batches. No lock is held between two.
+    /// Lists a tree in batches, or at once. No lock is held between two batches.
     pub(super) fn walk_batches(&self, path: &VPath, options: &WalkOptions) -> WalkStream<'static> {
+        if options.at_once {
+            return stream::iter([self.walk(path, options)]).boxed();
+        }
         let first = self.refresh_if_unfollowed(Op::Walk);
         let first = first.and_then(|()| self.begin_walk(&self.state.main.read(), path, options));
         let fs = self.fs.clone();

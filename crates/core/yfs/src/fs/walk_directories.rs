@@ -150,7 +150,7 @@ fn list(
 
 #[cfg(test)]
 mod tests {
-    use yfs_vfs::{FileSystem, MkdirOptions, WalkEntry};
+    use yfs_vfs::{FileSystem, FileSystemExt, MkdirOptions, WalkEntry};
 
     use super::*;
     use crate::eager_disk::{EagerDisk, path};

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use yfs_engine::{
     id::FileId,
     kind::profile_name,
+    path::VPath,
     tree::{FinalLink, NodeRef},
 };
 use yfs_store::checkpoint::CheckpointError;
 use yfs_vfs::{
     GrepQuery, GrepResult, GrepSelection, GrepSink, Op, WalkEntry,
-    grep::{grep_each_selected, grep_selected},
+    grep::{GrepCollector, grep_each_selected},
     work_meter::count_objects,
 };
 
@@ -44,7 +45,9 @@ fs_part! {
 impl IndexedSearch<'_> {
     /// Finds lines by pattern; reads no file that the index excludes.
     pub(crate) async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, yfs_vfs::FsError> {
-        grep_selected(self.fs, query, self.select_files(query)).await
+        let mut collector = GrepCollector::default();
+        let result = self.grep_each(query, &mut collector).await?;
+        Ok(collector.complete(result))
     }
 
     /// Finds lines as [`search_contents`](Self::grep) does, and passes them to a sink.
@@ -53,7 +56,9 @@ impl IndexedSearch<'_> {
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, yfs_vfs::FsError> {
-        grep_each_selected(self.fs, query, self.select_files(query), sink).await
+        let reader = self.fs.reader();
+        let read_many = |paths: &[VPath]| reader.read_many(paths);
+        grep_each_selected(self.fs, query, self.select_files(query), Some(&read_many), sink).await
     }
 
     /// Returns the files that a query must read.

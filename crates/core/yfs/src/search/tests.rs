@@ -11,7 +11,7 @@ use yfs_engine::{
 };
 use yfs_store::{DocName, StoreExt};
 use yfs_vfs::{
-    FileSystem, GrepQuery, GrepResult, MkdirOptions, MoveOptions, RemoveOptions, WalkEntry,
+    FileSystemExt, GrepQuery, GrepResult, MkdirOptions, MoveOptions, RemoveOptions, WalkEntry,
     WalkOptions, WriteOptions,
     work_meter::{WorkMeter, metered},
 };

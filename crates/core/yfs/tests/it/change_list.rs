@@ -14,7 +14,7 @@ use yfs::{
     },
 };
 use yfs_engine::{actor::Actor, path::VPath};
-use yfs_vfs::{FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, FsCode, MoveOptions, RemoveOptions, WriteOptions};
 
 fn changes(workspace: &Workspace, below: &str) -> Vec<HistoryEntry> {
     workspace.history().changes(&at(below)).unwrap().map(Result::unwrap).collect()

@@ -7,7 +7,8 @@ use crate::support::damage::damage;
 use crate::support::handles::{at, cat, now, put};
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_vfs::{
-    CopyOptions, FileSystem, FsCode, FsError, MoveOptions, RemoveOptions, WalkOptions, WriteOptions,
+    CopyOptions, FileSystem, FileSystemExt, FsCode, FsError, MoveOptions, RemoveOptions,
+    WalkOptions, WriteOptions,
 };
 
 fn options() -> WorkspaceOptions {

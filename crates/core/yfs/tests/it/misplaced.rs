@@ -6,7 +6,7 @@ use crate::support::handles::{at, cat, now, put};
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions, replica::ReplicaUpdate};
 use yfs_engine::{gate::GateRejection, id::FileId, time::Millis};
 use yfs_store::{AppendBatch, DocName, MemoryStore, UpdateLog};
-use yfs_vfs::{FileSystem, GrepQuery};
+use yfs_vfs::{FileSystem, FileSystemExt, GrepQuery};
 
 /// An emoji in `getText('richtext')`, by client 666.
 const EMOJI: &[u8] = b"\x01\x01\x9a\x05\x00\x04\x01\x08richtext\x04\xf0\x9f\x98\x80\x00";

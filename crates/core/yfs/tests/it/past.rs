@@ -8,7 +8,9 @@ use crate::support::handles::{at, now, put};
 use crate::support::step_clock::{LoadCounter, TestWorkspace};
 use yfs::Workspace;
 use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::{FileKind, FileSystem, FsCode, RemoveOptions, WalkOptions, WriteOptions};
+use yfs_vfs::{
+    FileKind, FileSystem, FileSystemExt, FsCode, RemoveOptions, WalkOptions, WriteOptions,
+};
 
 /// The content of each file, by path.
 type Model = BTreeMap<String, String>;

@@ -14,7 +14,9 @@ use yfs::{
     },
 };
 use yfs_engine::{path::VPath, step::StepId, time::Millis};
-use yfs_vfs::{CopyOptions, FileSystem, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions};
+use yfs_vfs::{
+    CopyOptions, FileSystem, FileSystemExt, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions,
+};
 
 fn changes(workspace: &Workspace) -> Vec<HistoryEntry> {
     workspace.history().changes(&at("/")).unwrap().map(Result::unwrap).collect()

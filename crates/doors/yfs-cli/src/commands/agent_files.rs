@@ -14,7 +14,7 @@ use clap::Args;
 use yfs::Workspace;
 use yfs_agent::{
     AgentSession, AgentSessionBuilder,
-    audit::{AuditOrigin, AuditSink, AuditedFs},
+    audit::{AuditOrigin, AuditSink, AuditedFs, FileAudit},
     permissions::{
         AccessKind, AccessLimits, ApprovalBroker, PermissionRule, PermissionRules, RuleMode,
         parse_rules,
@@ -243,7 +243,8 @@ impl WorkspaceOpener {
             let session = self.policy.label.as_str().into();
             let tool = Some("execute".into());
             let origin = AuditOrigin { actor: actor.clone(), session, call_id: None, tool };
-            shell_files = Arc::new(AuditedFs::new(shell_files, audit.clone(), origin));
+            shell_files =
+                Arc::new(AuditedFs::new(shell_files, FileAudit::new(audit.clone(), origin)));
             builder = builder.audit(audit.clone());
         }
         if let Some(shell) = self.has_shell.then(|| shell_over(shell_files)).flatten() {

@@ -2,7 +2,7 @@
 
 use clap::{Args, builder::Resettable};
 use yfs_engine::path::VPath;
-use yfs_vfs::{
+use yfs_vfs::{FileSystemExt, 
     CopyOptions, FileKind, FsCode, FsError, MkdirOptions, Op, RemoveOptions, WalkOptions,
 };
 

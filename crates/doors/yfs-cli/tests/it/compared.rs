@@ -22,7 +22,7 @@ use std::{
 
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{actor::Actor, path::VPath};
-use yfs_vfs::{FileKind, FileSystem, WalkOptions};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions};
 
 /// Creates the tree, in the current directory.
 const TREE: &str = r"

@@ -11,8 +11,8 @@ use yfs::{
 };
 use yfs_engine::{actor::Actor, id::FileId, name::split_extension, path::VPath, time::Millis};
 use yfs_vfs::{
-    ChangeAuthor, CreateMode, FileSystem, FsCode, FsError, MoveOptions, RemoveOptions, VersionBase,
-    WriteOptions,
+    ChangeAuthor, CreateMode, FileSystem, FileSystemExt, FsCode, FsError, MoveOptions,
+    RemoveOptions, VersionBase, WriteOptions,
 };
 
 use crate::{

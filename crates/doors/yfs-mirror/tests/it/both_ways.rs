@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use yfs_engine::time::Millis;
 use yfs_mirror::{NoticeReason, TrustPolicy};
-use yfs_vfs::FileSystem;
+use yfs_vfs::{FileSystem, FileSystemExt};
 
 use crate::support::{Pair, v};
 

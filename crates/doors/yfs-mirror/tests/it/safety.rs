@@ -20,7 +20,9 @@ use yfs_engine::{
     time::Millis,
 };
 use yfs_mirror::{Mirror, MirrorOptions, NoticeReason, TrustPolicy};
-use yfs_vfs::{FileKind, FileSystem, FsCode, WriteOptions, name_escaping::HostRules};
+use yfs_vfs::{
+    FileKind, FileSystem, FileSystemExt, FsCode, WriteOptions, name_escaping::HostRules,
+};
 
 use crate::support::{Pair, v};
 

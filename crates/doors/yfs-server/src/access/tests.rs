@@ -7,7 +7,8 @@ use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_store::MemoryStore;
 use yfs_vfs::{
-    FileSystem, FsCode, FsError, GlobQuery, GrepQuery, MoveOptions, RemoveOptions, WriteOptions,
+    FileSystem, FileSystemExt, FsCode, FsError, GlobQuery, GrepQuery, MoveOptions, RemoveOptions,
+    WriteOptions,
 };
 
 use super::*;

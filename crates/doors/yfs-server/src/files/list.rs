@@ -1,7 +1,7 @@
 //! Listings of directories.
 
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileSystem, WalkOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, WalkOptions};
 use yfs_wire::{DirectoryListing, EntryJson};
 
 use crate::problem::Result;

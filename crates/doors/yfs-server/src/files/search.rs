@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{Json, response::IntoResponse};
-use yfs_vfs::GrepQuery;
+use yfs_vfs::{FileSystemExt, GrepQuery};
 use yfs_wire::{GrepFileJson, GrepTotalsJson, SearchQuery, SearchResultJson};
 
 use crate::{

@@ -14,7 +14,7 @@ use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_replica::FrameSession;
 use yfs_store::{MemoryStore, Store};
 use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
-use yfs_vfs::{FileSystem, WalkOptions, WriteOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, WalkOptions, WriteOptions};
 
 use crate::{
     membership::{KEY_SECRET, PeerMembership, TicketRequest},

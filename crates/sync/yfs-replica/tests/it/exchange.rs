@@ -15,8 +15,8 @@ use yfs_engine::{
 use yfs_replica::{HubMarks, ReplicaError, ReplicaSession};
 use yfs_store::{MemoryStore, SqliteStore, Store};
 use yfs_vfs::{
-    CreateMode, FileKind, FileSystem, MkdirOptions, MoveOptions, RemoveOptions, WalkOptions,
-    WriteOptions,
+    CreateMode, FileKind, FileSystem, FileSystemExt, MkdirOptions, MoveOptions, RemoveOptions,
+    WalkOptions, WriteOptions,
 };
 
 /// Runs a call of a workspace, which completes without waiting.

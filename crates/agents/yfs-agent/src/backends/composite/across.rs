@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    CopyOptions, FileKind, FileSystem, FsCode, FsError, MkdirOptions, MoveOptions, Op,
-    RemoveOptions, Stat, WalkOptions, WriteOptions,
+    CopyOptions, FileKind, FileSystem, FileSystemExt, FsCode, FsError, MkdirOptions, MoveOptions,
+    Op, RemoveOptions, Stat, WalkOptions, WriteOptions,
 };
 
 use super::CompositeFs;

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use yfs_types::{path::VPath, time::Millis};
+use futures::stream;
+use yfs_types::{id::FileId, path::VPath};
 use yfs_vfs::{
-    CallScope, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
-    DirectoryStream, EditOutcome, FileContent, FileSystem, FsCode, FsError, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, GrepSink, LinePage, Metadata, MkdirOptions, MoveOptions, Op,
-    RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions,
-    WalkStream, WriteOptions, WriteOutcome, collected, glob, grep, walk,
+    ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry, DirectoryStream,
+    EditOutcome, FileAttribute, FileContent, FileSystem, FileSystemExt, FsCode, FsError, FsView,
+    GlobQuery, GlobResult, GrepQuery, GrepResult, GrepSink, MkdirOptions, MoveOptions, Op,
+    RemoveOptions, Stat, StreamOptions, TextReplacement, WalkEntry, WalkOptions, WalkStream,
+    WriteOptions, WriteOutcome, glob,
+    grep::{self, PathConverter},
+    walk,
 };
 
 use super::{CompositeFs, PathRoute};
@@ -33,46 +36,40 @@ impl CompositeFs {
         Ok(Some((source.route, source.inner, target.inner)))
     }
 
-    /// Returns this filesystem with other handles where a route has one; `None` if no route has.
-    fn with_routes(
-        &self,
-        handle_of: impl Fn(&dyn FileSystem) -> Option<Arc<dyn FileSystem>>,
-    ) -> Option<Arc<dyn FileSystem>> {
-        let mut routes = self.routes.clone();
-        let mut has_other = false;
-        for route in &mut routes {
-            if let Some(handle) = handle_of(&*route.fs) {
-                (route.fs, has_other) = (handle, true);
-            }
-        }
-        has_other.then(|| Arc::new(Self { routes }) as Arc<dyn FileSystem>)
-    }
-
     /// Reports whether one filesystem can answer a search below a path.
     fn is_uniform(&self, path: &VPath) -> bool {
         !self.has_prefix_below(path)
     }
+
+    async fn walk_routed(
+        &self,
+        path: &VPath,
+        options: &WalkOptions,
+    ) -> Result<Vec<WalkEntry>, FsError> {
+        if !self.is_uniform(path) {
+            return walk::walk(self, path, options).await;
+        }
+        let at = self.route(Op::Walk, path)?;
+        let entries = at.lift(at.fs().walk(&at.inner, options).await)?;
+        let lifted = entries.into_iter().filter_map(|mut found| {
+            found.entry.id = at.route.outer_id(found.entry.id);
+            Some(WalkEntry::new(at.route.outer_path(&found.path)?, found.entry))
+        });
+        Ok(lifted.collect())
+    }
 }
 
 #[async_trait]
+#[deny(clippy::missing_trait_methods)]
 impl FileSystem for CompositeFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         let at = self.route(Op::Open, path)?;
         at.lift(at.fs().read(&at.inner).await)
     }
 
-    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        collected::read_each(self, paths).await
-    }
-
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         let at = self.route(Op::Open, path)?;
         at.lift(at.fs().read_range(&at.inner, offset, len).await)
-    }
-
-    async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
-        let at = self.route(Op::Open, path)?;
-        at.lift(at.fs().read_lines(&at.inner, offset, limit).await)
     }
 
     async fn read_stream(
@@ -209,36 +206,13 @@ impl FileSystem for CompositeFs {
         }
     }
 
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        let at = self.route(Op::Utimes, path)?;
-        at.lift(at.fs().utimes(&at.inner, mtime).await)
-    }
-
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        let at = self.route(Op::Chmod, path)?;
-        at.lift(at.fs().chmod(&at.inner, mode).await)
-    }
-
-    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        let at = self.route(Op::SetMetadata, path)?;
-        at.lift(at.fs().set_metadata(&at.inner, metadata).await)
-    }
-
-    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        if !self.is_uniform(path) {
-            return walk::walk(self, path, options).await;
-        }
-        let at = self.route(Op::Walk, path)?;
-        let entries = at.lift(at.fs().walk(&at.inner, options).await)?;
-        let lifted = entries.into_iter().filter_map(|mut found| {
-            found.entry.id = at.route.outer_id(found.entry.id);
-            Some(WalkEntry::new(at.route.outer_path(&found.path)?, found.entry))
-        });
-        Ok(lifted.collect())
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError> {
+        let at = self.route(attribute.op(), path)?;
+        at.lift(at.fs().set_attribute(&at.inner, attribute).await)
     }
 
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
-        collected::walk_in_one_batch(self, path, options)
+        Box::pin(stream::once(self.walk_routed(path, options)))
     }
 
     fn walk_directories<'a>(
@@ -253,61 +227,42 @@ impl FileSystem for CompositeFs {
         glob::glob(self, query).await
     }
 
-    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        let is_anchored = |glob: &String| glob.starts_with('/') || glob.contains("{/");
-        let has_anchored = query.include.iter().chain(&query.exclude).any(is_anchored);
-        if has_anchored || !self.is_uniform(&query.root) {
-            return grep::grep(self, query).await;
-        }
-        let at = self.route(Op::Grep, &query.root)?;
-        let inner = GrepQuery { root: at.inner.clone(), ..query.clone() };
-        let mut found = at.lift(at.fs().grep(&inner).await)?;
-        for file in &mut found.files {
-            file.id = at.route.outer_id(file.id.clone());
-        }
-        let paths = found.files.iter_mut().map(|file| &mut file.path);
-        for path in paths.chain(&mut found.binary_paths) {
-            if let Some(outer) = at.route.outer_path(path) {
-                *path = outer;
-            }
-        }
-        Ok(found)
-    }
-
     async fn grep_each(
         &self,
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, FsError> {
-        collected::grep_collected(self, query, sink).await
-    }
-
-    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        if !self.is_uniform(path) {
-            return walk::totals(self, path).await;
+        let is_anchored = |glob: &String| glob.starts_with('/') || glob.contains("{/");
+        let has_anchored = query.include.iter().chain(&query.exclude).any(is_anchored);
+        if has_anchored || !self.is_uniform(&query.root) {
+            return grep::grep_each(self, query, sink).await;
         }
-        let at = self.route(Op::Totals, path)?;
-        at.lift(at.fs().totals(&at.inner).await)
+        let at = self.route(Op::Grep, &query.root)?;
+        let inner = GrepQuery { root: at.inner.clone(), ..query.clone() };
+        let mut sink = PathConverter::new(sink, |path: &mut VPath, id: Option<&mut FileId>| {
+            if let Some(outer) = at.route.outer_path(path) {
+                *path = outer;
+            }
+            if let Some(id) = id {
+                *id = at.route.outer_id(id.clone());
+            }
+        });
+        let found = at.lift(at.fs().grep_each(&inner, &mut sink).await)?;
+        Ok(sink.convert_result(found))
     }
 
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        let routes = self
-            .routes
-            .iter()
-            .map(|route| Some(PathRoute { fs: route.fs.without_links()?, ..route.clone() }));
-        Some(Arc::new(Self { routes: routes.collect::<Option<_>>()? }))
-    }
-
-    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
-        self.with_routes(|fs| fs.in_new_step())
-    }
-
-    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
-        self.with_routes(|fs| fs.for_call(scope))
-    }
-
-    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
-        self.with_routes(|fs| fs.without_questions())
+    fn view(&self, view: FsView<'_>) -> Option<Arc<dyn FileSystem>> {
+        let mut routes = self.routes.clone();
+        let mut has_other = false;
+        for route in &mut routes {
+            match (route.fs.view(view), view) {
+                (Some(handle), _) => (route.fs, has_other) = (handle, true),
+                // What follows links in one route can lead from there to another.
+                (None, FsView::WithoutLinks) => return None,
+                (None, _) => (),
+            }
+        }
+        has_other.then(|| Arc::new(Self { routes }) as Arc<dyn FileSystem>)
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

@@ -1,7 +1,10 @@
 //! Tests of saved states.
 
 use serde_json::json;
-use yfs_vfs::conformance::script::{self, tree};
+use yfs_vfs::{
+    FileSystemExt,
+    conformance::script::{self, tree},
+};
 
 use super::{
     super::{AgentBackend, StateBackend},

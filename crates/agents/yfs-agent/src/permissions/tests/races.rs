@@ -12,7 +12,7 @@ use yfs_types::{
     path::VPath,
 };
 use yfs_vfs::{
-    FileSystem, FileSystemExt, FsError, HostFs, MemoryFs, MoveOptions, RemoveOptions,
+    FileSystem, FileSystemExt, FsError, FsView, HostFs, MemoryFs, MoveOptions, RemoveOptions,
     TextReplacement,
     guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
@@ -22,9 +22,9 @@ use super::{
     PermissionRules, PermittedFs, compile, permitted,
 };
 use crate::{
-    audit::{AuditOrigin, AuditRecord, AuditSink, AuditedFs},
+    audit::{AuditOrigin, AuditRecord, AuditSink, AuditedFs, FileAudit},
     backends::CompositeFs,
-    hooks::HookedFs,
+    hooks::{HookedFs, WriteHooks},
 };
 
 fn parse(path: &str) -> VPath {
@@ -50,7 +50,7 @@ async fn handles_without_links_do_not_follow() {
         let fs = wrap(backend.clone());
         let tree = "write /d/f x\nln d /l\nln /d/f /k\nln /d/new /n\nmkdir /e";
         yfs_vfs::conformance::script::check(&fs, tree).await.unwrap();
-        let handle = fs.without_links().expect("the backend has such a handle");
+        let handle = fs.view(FsView::WithoutLinks).expect("the backend has such a handle");
         let script = "
             cat /d/f => x
             cat /l/f !! ELOOP
@@ -151,11 +151,12 @@ fn stacks() -> Vec<(&'static str, StackOf)> {
                 call_id: None,
                 tool: None,
             };
-            let audited = AuditedFs::new(permitted(fs, ""), Arc::new(NoRecords), origin);
+            let audited =
+                AuditedFs::new(permitted(fs, ""), FileAudit::new(Arc::new(NoRecords), origin));
             permitted(Arc::new(audited), DENY_SECRET)
         }),
         ("hooks between", |fs| {
-            permitted(Arc::new(HookedFs::new(permitted(fs, ""), [])), DENY_SECRET)
+            permitted(Arc::new(HookedFs::new(permitted(fs, ""), WriteHooks::new([]))), DENY_SECRET)
         }),
         ("a route", |fs| permitted(Arc::new(CompositeFs::new(fs, []).unwrap()), DENY_SECRET)),
     ]
@@ -189,7 +190,7 @@ async fn use_directory(fs: &Arc<dyn FileSystem>, kind: usize) -> Option<String> 
         10 => fs.readdir(&parse("/pub/d")).await.ok().map(|entries| format!("{entries:?}")),
         11 => fs.grep(&yfs_vfs::GrepQuery::new("S")).await.ok().map(|found| format!("{found:?}")),
         12 => fs.mkdir(&new, &Default::default()).await.ok().map(drop_it),
-        13 => fs.read_many(std::slice::from_ref(&file)).await.pop()?.map(shown).ok(),
+        13 => fs.read_range(&file, 0, 100).await.map(shown).ok(),
         14 => fs.chmod(&file, 0o777).await.ok().map(drop_it),
         _ => fs.symlink("x", &new).await.ok().map(drop_it),
     }
@@ -290,7 +291,7 @@ async fn a_backend_without_a_handle_that_follows_no_links_gets_no_permissions() 
     let workspace = Workspace::create(store, WorkspaceOptions::default()).expect("a workspace");
     let past = workspace.history().state_at(None).expect("the present is a past");
     let fs: Arc<dyn FileSystem> = Arc::new(past.into_fs());
-    assert!(fs.without_links().is_none());
+    assert!(fs.view(FsView::WithoutLinks).is_none());
     assert!(PermittedFs::new(fs, compile(DENY_SECRET)).is_err());
 }
 

@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 use yfs_types::path::VPath;
-use yfs_vfs::{FileKind, WalkEntry, WalkOptions};
+use yfs_vfs::{FileKind, FileSystemExt, WalkEntry, WalkOptions};
 
 use super::{MAX_LISTED, SearchFilesInput, locations::allowed_path, worded};
 use crate::{

@@ -161,11 +161,11 @@ fn a_look_up_reads_no_directory() {
     let tree = rebased(&build(&entries), &rows);
     assert_eq!(tree.lookup(&path("/d/e/x")).unwrap().id(), Some(&id("f")));
     assert!(tree.lookup(&path("/d/e/nothing")).is_err());
-    assert_eq!(tree.arena.n_used(), 3, "the file and the directories above it");
+    assert_eq!(tree.nodes.arena.n_used(), 3, "the file and the directories above it");
     assert_eq!(tree.node(&id("h")).unwrap().path(), path("/d/z"));
-    assert_eq!(tree.arena.n_used(), 4);
+    assert_eq!(tree.nodes.arena.n_used(), 4);
     let mut tree = tree;
     tree.upsert(&parse("file h z2 in=d").remove(0));
-    assert_eq!(tree.arena.n_used(), 4, "a change reads the directories that it changes");
-    assert!(tree.arena.find("g").is_none());
+    assert_eq!(tree.nodes.arena.n_used(), 4, "a change reads the directories that it changes");
+    assert!(tree.nodes.arena.find("g").is_none());
 }

@@ -173,8 +173,8 @@ proptest! {
             tree.remove(&id);
         }
         prop_assert!(tree.waiting.is_empty() && tree.detached.is_empty());
-        prop_assert!(tree.trashed.is_empty() && tree.crowded.is_empty());
-        prop_assert_eq!(tree.arena.n_used(), 0);
-        prop_assert!(tree.dir(ROOT).is_none());
+        prop_assert!(tree.trashed.is_empty() && tree.nodes.crowded.is_empty());
+        prop_assert_eq!(tree.nodes.arena.n_used(), 0);
+        prop_assert!(tree.nodes.dir(ROOT).is_none());
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Seq, StoreError, sqlite::inner::SqliteInner};
+use crate::{Seq, StoreError, sqlite::log::SqliteLog};
 
-impl SqliteInner {
+impl SqliteLog {
     pub(in crate::sqlite) fn wait(
         &self,
         after: Seq,
@@ -12,7 +12,7 @@ impl SqliteInner {
     ) -> Result<bool, StoreError> {
         let until = Instant::now() + timeout;
         loop {
-            self.ensure_open()?;
+            self.shared.ensure_open()?;
             let growth = &self.watch.growth;
             if growth.known.lock().head > after.0 {
                 return Ok(true);
@@ -36,7 +36,7 @@ impl SqliteInner {
     /// Returns the version of the database that the polling connection has seen. That connection
     /// makes no commits, so each one changes the version.
     pub(in crate::sqlite) fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
-        self.ensure_open()?;
+        self.shared.ensure_open()?;
         let mut poll = self.watch.poll.lock();
         poll.check_growth(&self.watch.growth)?;
         Ok(poll.version)

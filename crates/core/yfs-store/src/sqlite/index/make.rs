@@ -1,9 +1,7 @@
 //! Making a new base: from the base before and the records after it.
 
 use super::{
-    super::{
-        inner::SqliteInner, log_head, store_error::store_error, transaction::SqliteTransaction,
-    },
+    super::{log::SqliteLog, log_head, store_error::store_error, transaction::SqliteTransaction},
     DocEntry, IndexError, IndexResult, LogIndex,
     base::{self, IndexBase, MARKS_KEY},
 };
@@ -19,11 +17,11 @@ const ACTION: &str = "write the index of the log";
 /// The number of records in one list.
 const LIST_LEN: usize = 256;
 
-impl SqliteInner {
+impl SqliteLog {
     /// Writes a new base if `after` records came after the last one, and reports whether it did:
     /// not if another process writes one.
     pub(in super::super) fn checkpoint_log(&self, after: u64) -> Result<bool, StoreError> {
-        self.ensure_writable(ACTION)?;
+        self.shared.ensure_writable(ACTION)?;
         if self.with_index(|index| Ok(index.n_after_base()))? < after {
             return Ok(false);
         }
@@ -51,7 +49,7 @@ impl SqliteInner {
     /// Writes a new base, as changes of the last one or from nothing.
     fn make_base(&self, after: u64, from_nothing: bool) -> IndexResult<bool> {
         let directory = self.index_directory();
-        let reader = self.reader().map_err(IndexError::Store)?;
+        let reader = self.shared.reader().map_err(IndexError::Store)?;
         let tx = SqliteTransaction::read(&reader)?;
         let mut index = if from_nothing { LogIndex::without_base() } else { LogIndex::default() };
         let n_after = index.answer(&directory, &tx, self.origin, |index| Ok(index.n_after_base()));
@@ -68,8 +66,8 @@ impl SqliteInner {
         writer.write_changes()?;
         drop(tx);
         drop(reader);
-        let marks = self.get_meta(MARKS_KEY).map_err(IndexError::Store)?.unwrap_or_default();
-        self.set_meta(MARKS_KEY, &label.add_to(&marks)).map_err(IndexError::Store)?;
+        let marks = self.shared.get_meta(MARKS_KEY).map_err(IndexError::Store)?.unwrap_or_default();
+        self.shared.set_meta(MARKS_KEY, &label.add_to(&marks)).map_err(IndexError::Store)?;
         writer.finish(&label.encode())?;
         Ok(true)
     }

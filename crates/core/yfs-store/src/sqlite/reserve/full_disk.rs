@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::{StoreError, sqlite::inner::SqliteInner};
+use crate::{StoreError, sqlite::shared_connections::SharedConnections};
 
-impl SqliteInner {
+impl SharedConnections {
     /// Retries an attempt that failed on a full disk: once with the space that the write-ahead log
     /// wastes, and, if it `may_use_reserve`, once with the reserve.
     pub(in crate::sqlite) fn with_room<T>(

@@ -4,10 +4,10 @@ use super::{CHANGE_KEY, read_record, write_record};
 use crate::{
     StoreError,
     encryption::{KeyKind, KeyRecord, UnlockKey},
-    sqlite::{inner::SqliteInner, store_error::store_error},
+    sqlite::{shared_connections::SharedConnections, store_error::store_error},
 };
 
-impl SqliteInner {
+impl SharedConnections {
     /// Returns the kind of key that opens the store; `None` for a plain store.
     pub(in crate::sqlite) fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
         let Some(cipher) = &self.seal.0 else { return Ok(None) };

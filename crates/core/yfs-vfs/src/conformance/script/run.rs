@@ -11,6 +11,7 @@ use crate::{
     edit::TextReplacement,
     error::{FsError, Op},
     file_system::FileSystem,
+    file_system_ext::FileSystemExt,
     glob::GlobQuery,
     grep::GrepQuery,
     options::{

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use yfs_engine::{path::VPath, time::Millis, tree::FinalLink};
+use futures::stream;
+use yfs_engine::{id::FileId, path::VPath, tree::FinalLink};
 use yfs_vfs::{
     ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode, DirEntry,
-    DirectoryStream, EditOutcome, FileContent, FileSystem, FsCode, FsError, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, GrepSink, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
-    StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions, WalkStream, WriteOptions,
-    WriteOutcome, collected, glob, grep, walk,
+    DirectoryStream, EditOutcome, FileAttribute, FileContent, FileSystem, FsCode, FsError, FsView,
+    GlobQuery, GlobResult, GrepQuery, GrepResult, GrepSink, Metadata, MkdirOptions, MoveOptions,
+    Op, RemoveOptions, Stat, StreamOptions, TextReplacement, WalkEntry, WalkOptions, WalkStream,
+    WriteOptions, WriteOutcome, glob,
+    grep::{self, PathConverter},
+    walk,
 };
 
 use super::RootedFs;
@@ -54,13 +57,10 @@ fn followed(options: &WriteOptions) -> FinalLink {
 }
 
 #[async_trait]
+#[deny(clippy::missing_trait_methods)]
 impl FileSystem for RootedFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.reader().read(at))
-    }
-
-    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        collected::read_each(self, paths).await
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
@@ -162,31 +162,45 @@ impl FileSystem for RootedFs {
         base.ok_or_else(|| FsError::new(FsCode::ENOENT, Op::Realpath, path))
     }
 
-    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.at(Op::Utimes, path, FinalLink::Yes, |fs, at| fs.tree().utimes(at, mtime))
+    async fn link(&self, existing: &VPath, path: &VPath) -> Result<(), FsError> {
+        // A workspace has no hard links.
+        let fail = |code| Err(FsError::new(code, Op::Link, existing).to(path));
+        let stat = self.stat_at(Op::Link, existing, FinalLink::No);
+        if stat.map_err(|error| error.to(path))?.is_directory() {
+            return fail(FsCode::EPERM);
+        }
+        match self.stat_at(Op::Link, path, FinalLink::No) {
+            Ok(_) => fail(FsCode::EEXIST),
+            Err(error) if error.code == FsCode::ENOENT => fail(FsCode::ENOSYS),
+            Err(error) => Err(error),
+        }
     }
 
-    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.at(Op::Chmod, path, FinalLink::Yes, |fs, at| fs.tree().chmod(at, mode))
+    async fn set_attribute(&self, path: &VPath, attribute: FileAttribute) -> Result<(), FsError> {
+        let follow = FinalLink::Yes;
+        match &attribute {
+            FileAttribute::Metadata(metadata) => {
+                self.change_metadata(path, |fs, at| fs.tree().set_metadata(at, metadata))
+            }
+            FileAttribute::Mtime(mtime) => {
+                self.at(Op::Utimes, path, follow, |fs, at| fs.tree().utimes(at, *mtime))
+            }
+            FileAttribute::Mode(mode) => {
+                self.at(Op::Chmod, path, follow, |fs, at| fs.tree().chmod(at, *mode))
+            }
+        }
     }
 
-    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        self.change_metadata(path, |fs, at| fs.tree().set_metadata(at, &metadata))
-    }
-
-    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        self.at(Op::Walk, path, FinalLink::Yes, |fs, inner| {
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        let found = self.at(Op::Walk, path, FinalLink::Yes, |fs, inner| {
             let at = super::RootedPath { outer: path, inner: inner.clone() };
             let found = fs.lister().walk(inner, options)?;
             let lifted = found
                 .into_iter()
                 .filter_map(|found| Some(WalkEntry::new(at.outer_path(&found.path)?, found.entry)));
             Ok(lifted.collect())
-        })
-    }
-
-    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
-        collected::walk_in_one_batch(self, path, options)
+        });
+        Box::pin(stream::iter([found]))
     }
 
     fn walk_directories<'a>(
@@ -201,43 +215,36 @@ impl FileSystem for RootedFs {
         glob::glob(self, query).await
     }
 
-    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        let is_anchored = |glob: &String| glob.starts_with('/') || glob.contains("{/");
-        if query.include.iter().chain(&query.exclude).any(is_anchored) {
-            return grep::grep(self, query).await;
-        }
-        let at = self.locate(Op::Grep, &query.root, FinalLink::Yes)?;
-        let inner = GrepQuery { root: at.inner.clone(), ..query.clone() };
-        let found = self.fs.searcher().grep(&inner).await;
-        let mut found = found.map_err(|error| at.convert_error(error))?;
-        let paths = found.files.iter_mut().map(|file| &mut file.path);
-        for path in paths.chain(&mut found.binary_paths) {
-            if let Some(outer) = at.outer_path(path) {
-                *path = outer;
-            }
-        }
-        Ok(found)
-    }
-
     async fn grep_each(
         &self,
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, FsError> {
-        collected::grep_collected(self, query, sink).await
+        let is_anchored = |glob: &String| glob.starts_with('/') || glob.contains("{/");
+        if query.include.iter().chain(&query.exclude).any(is_anchored) {
+            return grep::grep_each(self, query, sink).await;
+        }
+        let at = self.locate(Op::Grep, &query.root, FinalLink::Yes)?;
+        let inner = GrepQuery { root: at.inner.clone(), ..query.clone() };
+        let mut sink = PathConverter::new(sink, |path: &mut VPath, _: Option<&mut FileId>| {
+            if let Some(outer) = at.outer_path(path) {
+                *path = outer;
+            }
+        });
+        let found = self.fs.searcher().grep_each(&inner, &mut sink).await;
+        let found = found.map_err(|error| at.convert_error(error))?;
+        Ok(sink.convert_result(found))
     }
 
-    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.at(Op::Totals, path, FinalLink::Yes, |fs, at| fs.reader().totals(at))
-    }
-
-    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(Self { follows_links: false, ..self.clone() }))
-    }
-
-    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
-        let fs = self.fs.clone().in_step(&self.fs.state().new_step());
-        Some(Arc::new(Self { fs, ..self.clone() }))
+    fn view(&self, view: FsView<'_>) -> Option<Arc<dyn FileSystem>> {
+        match view {
+            FsView::WithoutLinks => Some(Arc::new(Self { follows_links: false, ..self.clone() })),
+            FsView::NewStep => {
+                let fs = self.fs.clone().in_step(&self.fs.state().new_step());
+                Some(Arc::new(Self { fs, ..self.clone() }))
+            }
+            FsView::ForCall(_) | FsView::WithoutQuestions => None,
+        }
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use yfs_engine::path::VPath;
 use yfs_store::MemoryStore;
 use yfs_vfs::{
-    ChangeKind, ChangesOptions, CopyOptions, FileSystem, FsCode, GlobQuery, GrepQuery,
-    MkdirOptions, MoveOptions, RemoveOptions, WriteOptions,
+    ChangeKind, ChangesOptions, CopyOptions, FileSystem, FileSystemExt, FsCode, GlobQuery,
+    GrepQuery, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions,
     conformance::{self, BackendCapabilities},
 };
 

@@ -12,7 +12,7 @@ use std::{
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_store::{MemoryStore, SqliteStore};
-use yfs_vfs::{FileSystem, WalkOptions, WriteOptions};
+use yfs_vfs::{FileSystem, FileSystemExt, WalkOptions, WriteOptions};
 
 /// Two handles of one SQLite file, as two processes have them.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use yfs::{Workspace, WorkspaceError};
 use yfs_engine::{id::FileId, path::VPath};
-use yfs_vfs::{FileSystem, WalkOptions};
+use yfs_vfs::{FileSystemExt, WalkOptions};
 
 use super::{SyncArgs, disk_changes, find_remote};
 use crate::{

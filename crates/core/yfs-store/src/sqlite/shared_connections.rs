@@ -13,9 +13,6 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 
 use super::{
-    append_queue::AppendQueue,
-    append_watch::AppendWatch,
-    index::LogIndex,
     location::StoreLocation,
     reserve::{DiskReserve, PageQuota},
     seal::ValueSeal,
@@ -24,13 +21,13 @@ use super::{
     sync::LogSyncer,
     transaction::SqliteTransaction,
 };
-use crate::{HandleOrigin, StoreError, encryption::SealedDirectory};
+use crate::{StoreError, encryption::SealedDirectory};
 
 /// The number of idle reading connections that a handle keeps.
 const MAX_IDLE_READERS: usize = 4;
 
-/// The state that all users of one handle share.
-pub(super) struct SqliteInner {
+/// The connections of one handle to its file, which all tables share.
+pub(super) struct SharedConnections {
     pub(super) path: PathBuf,
     /// The files and directories that other users could read before this handle was opened.
     pub(super) restricted_paths: Vec<PathBuf>,
@@ -45,16 +42,11 @@ pub(super) struct SqliteInner {
     pub(super) seal: ValueSeal,
     /// The directory of what is derived from the log.
     pub(super) derived: SealedDirectory,
-    pub(super) origin: HandleOrigin,
     pub(super) reserve: DiskReserve,
     /// The only connection that writes.
     pub(super) writer: Mutex<SqliteWriter>,
-    /// Batches that wait for the writer. The thread that gets the writer commits them all.
-    pub(super) queue: AppendQueue,
     /// Reading connections that are not in use.
     pub(super) readers: Mutex<Vec<Connection>>,
-    pub(super) index: Mutex<LogIndex>,
-    pub(super) watch: AppendWatch,
     pub(super) syncer: LogSyncer,
     pub(super) closed: AtomicBool,
 }
@@ -82,12 +74,12 @@ pub(super) struct KnownHead {
 
 /// A reading connection that is returned to the pool on drop.
 pub(super) struct PooledReader<'a> {
-    pub(super) inner: &'a SqliteInner,
+    pub(super) shared: &'a SharedConnections,
     /// Invariant: `Some` until the value is dropped.
     pub(super) connection: Option<Connection>,
 }
 
-impl SqliteInner {
+impl SharedConnections {
     pub(super) fn ensure_open(&self) -> Result<(), StoreError> {
         if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
     }
@@ -102,7 +94,7 @@ impl SqliteInner {
         self.file.check_now_and_then()?;
         let idle = self.readers.lock().pop();
         let connection = idle.map_or_else(|| self.location.connect(), Ok)?;
-        Ok(PooledReader { inner: self, connection: Some(connection) })
+        Ok(PooledReader { shared: self, connection: Some(connection) })
     }
 
     pub(super) fn writer(
@@ -128,6 +120,17 @@ impl SqliteInner {
         drop(writer);
         self.syncer.mark_unsynced();
         Ok(result)
+    }
+
+    /// Returns memory of connections that are idle.
+    pub(super) fn release_memory(&self) {
+        // A writer or reader that is in use is not idle.
+        if let Some(writer) = self.writer.try_lock() {
+            writer.connection.release_memory().ok();
+        }
+        for reader in self.readers.lock().iter() {
+            reader.release_memory().ok();
+        }
     }
 }
 
@@ -170,7 +173,7 @@ impl Deref for PooledReader<'_> {
 
 impl Drop for PooledReader<'_> {
     fn drop(&mut self) {
-        let mut idle = self.inner.readers.lock();
+        let mut idle = self.shared.readers.lock();
         if idle.len() < MAX_IDLE_READERS {
             idle.extend(self.connection.take());
         }
