@@ -19,7 +19,7 @@ core *args:
 # Lints alone.
 lint:
     cargo fmt --all -- --check
-    rustfmt --check crates/doors/yfs-cli/src/commands/*.rs
+    rustfmt --check crates/doors/yfs-cli/src/commands/*.rs crates/doors/yfs-cli/src/commands/*/*.rs
     cargo clippy --workspace --all-targets --locked -- -D warnings
     npm --prefix crates/doors/yfs-node run --silent format:check
     npm --prefix crates/doors/yfs-node run --silent lint
@@ -27,7 +27,7 @@ lint:
 # Format all Rust, TypeScript and JavaScript.
 format:
     cargo fmt --all
-    rustfmt crates/doors/yfs-cli/src/commands/*.rs
+    rustfmt crates/doors/yfs-cli/src/commands/*.rs crates/doors/yfs-cli/src/commands/*/*.rs
     npm --prefix crates/doors/yfs-node run --silent format
 
 # Benchmarks; the figures belong in docs/performance.md.

@@ -170,8 +170,8 @@ print(f"Statistics of {mb} MB, MB/s of CPU (and MB of memory)")
 for name, rivals in others.items():
     with open(name, "rb") as source:
         subprocess.run([yfs, "--quiet", "write", "/" + name], stdin=source, check=True)
-    ms, memory = run([yfs, "--json", "stats", "/" + name])
-    kept, _ = run([yfs, "--json", "stats", "/" + name])
+    ms, memory = run([yfs, "--json", "describe", "/" + name])
+    kept, _ = run([yfs, "--json", "describe", "/" + name])
     row_text = f"{name}: yfs {mb / ms * 1000:.0f} ({memory:.0f}), kept {kept:.0f} ms"
     for label, command in rivals:
         ms, memory = run(command)
@@ -185,7 +185,7 @@ if large:
     with open("large.csv", "rb") as source:
         subprocess.run([yfs, "--quiet", "write", "/large.csv"], stdin=source, check=True)
     os.remove("large.csv")
-    ms, memory = run([yfs, "--json", "stats", "/large.csv"])
+    ms, memory = run([yfs, "--json", "describe", "/large.csv"])
     print(f"A table of {large} MB: {large / ms * 1000:.0f} MB/s, {memory:.0f} MB of memory")
     subprocess.run([yfs, "--quiet", "rm", "/large.csv"], check=True)
 

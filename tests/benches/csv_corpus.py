@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Judges what `yfs stats` and `yfs query` make of 454 tables from public packages, beside DuckDB's
-sniffer and pandas.
+"""Judges what `yfs describe` and `yfs query` make of 454 tables from public packages, beside
+DuckDB's sniffer and pandas.
 
     tests/benches/csv_corpus.py [--dir DIRECTORY] [--tools yfs,DuckDB,pandas] [--faults TOOL]
 
@@ -143,7 +143,7 @@ def truth_of(table, path):
 
 
 def ask_yfs(yfs, paths):
-    """Returns the answers of `yfs stats`, each with whether `yfs query` finds as many rows."""
+    """Returns the answers of `yfs describe`, each with whether `yfs query` finds as many rows."""
     with tempfile.TemporaryDirectory() as home:
         def run(*args):
             return subprocess.run([yfs, *args], cwd=home, capture_output=True, text=True).stdout
@@ -157,7 +157,7 @@ def ask_yfs(yfs, paths):
         run("import", "tables", "/t")
         names = [f"/t/{path.name}" for path in sorted(tables.iterdir(), key=lambda p: int(p.stem))]
         told = {line["path"]: line for line in map(json.loads, run(
-            "stats", "--json", *names).splitlines())}
+            "describe", "--json", *names).splitlines())}
         counted = {line["path"]: line["results"][0]["n"] for line in map(json.loads, run(
             "query", "--json", "-d", "sql", "SELECT count(*) AS n FROM data", *names).splitlines())}
         for name in names:

@@ -1,4 +1,4 @@
-//! Running `yfs share` and `yfs join`, and what tests of peers wait for.
+//! Running `yfs peer share` and `yfs peer join`, and what tests of peers wait for.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ const FIRST_PORT: u16 = 20_000;
 /// The network of a test that names all addresses.
 pub const LOOPBACK: [&str; 2] = ["--listen=127.0.0.1:0", "--no-lan"];
 
-/// A running `yfs share` or `yfs join`. Killed when dropped, as by `kill -9`.
+/// A running `yfs peer share` or `yfs peer join`. Killed when dropped, as by `kill -9`.
 #[derive(Debug)]
 pub struct Connected {
     child: Child,
@@ -42,13 +42,13 @@ impl Connected {
         Self::start_with(dir, &[args, &LOOPBACK].concat())
     }
 
-    /// Runs `yfs share` on addresses of loopback.
+    /// Runs `yfs peer share` on addresses of loopback.
     ///
     /// # Panics
     ///
     /// Panics if it cannot be started.
     pub fn share(dir: &Path, args: &[&str]) -> Self {
-        Self::start(dir, &[&["share"], args].concat())
+        Self::start(dir, &[&["peer", "share"], args].concat())
     }
 
     /// Runs a command with these options only.
@@ -76,7 +76,7 @@ impl Connected {
             .expect("yfs was just built");
         let mut first = String::new();
         let mut lines = BufReader::new(child.stdout.take().expect("stdout was piped"));
-        if ["share", "relay"].contains(&args[0]) {
+        if matches!(args, ["peer", "share" | "relay", ..]) {
             lines.read_line(&mut first).expect("yfs writes UTF-8");
         }
         // The other lines are read, so that the process never waits for this one.
@@ -84,7 +84,7 @@ impl Connected {
         Self { child, first }
     }
 
-    /// Returns what `yfs share` or `yfs relay` printed first.
+    /// Returns what `yfs peer share` or `yfs peer relay` printed first.
     ///
     /// # Panics
     ///
@@ -93,7 +93,7 @@ impl Connected {
         serde_json::from_str(&self.first).expect(&self.first)
     }
 
-    /// Returns the ticket that `yfs share` printed.
+    /// Returns the ticket that `yfs peer share` printed.
     ///
     /// # Panics
     ///
@@ -172,12 +172,12 @@ pub fn shared_directory(home: &Path) -> PathBuf {
     here
 }
 
-/// Returns what `yfs peers` lists.
+/// Returns what `yfs peer ls` lists.
 ///
 /// # Panics
 ///
 /// Panics if it fails.
 pub fn peers(dir: &Path) -> Vec<Value> {
-    let printed = ok(dir, &["peers", "--json"]);
+    let printed = ok(dir, &["peer", "ls", "--json"]);
     printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }

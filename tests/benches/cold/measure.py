@@ -131,7 +131,7 @@ def measure_yfs(at_size, root, n_files):
     row("mv", each("mv", "PATH", "PATH.moved"), root)
     row("rm", each("rm", "PATH"), root)
     row("log -n 20", same("log", "-n", "20"), root)
-    row("info", same("info"), root, few)
+    row("admin info", same("admin", "info"), root, few)
     row("du", same("du", "-s", "/"), root, few)
     row("status", same("status"), root, few)
     row("find /", same("find", "/"), root, few)

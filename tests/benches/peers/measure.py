@@ -157,15 +157,15 @@ def ticket_of(share):
 
 
 def share(cwd, *args):
-    return Process(YFS, "share", "--listen", "127.0.0.1:47801", "--json", *args, cwd=cwd)
+    return Process(YFS, "peer", "share", "--listen", "127.0.0.1:47801", "--json", *args, cwd=cwd)
 
 
 def join(cwd, *args):
-    return Process(YFS, "join", *args, "--listen", "127.0.0.1:0", "--json", cwd=cwd)
+    return Process(YFS, "peer", "join", *args, "--listen", "127.0.0.1:0", "--json", cwd=cwd)
 
 
 def join_once(cwd, *args):
-    run(YFS, "join", *args, "--listen", "127.0.0.1:0", "--no-wait", cwd=cwd)
+    run(YFS, "peer", "join", *args, "--listen", "127.0.0.1:0", "--no-wait", cwd=cwd)
 
 
 def table(*columns):
@@ -183,7 +183,7 @@ def catch_up(made, n_files):
     ticket = ticket_of(owner)
     with Timed([owner]) as timed:
         join_once(made, ticket, "first")
-    timed.row("`yfs join`: all files the first time")
+    timed.row("`yfs peer join`: all files the first time")
     join_once(made, ticket, "bare", "--no-files")
     owner.stop()
 
@@ -193,14 +193,14 @@ def catch_up(made, n_files):
     ticket_of(owner)
     with Timed([owner]) as timed:
         join_once(made / "first")
-    timed.row("`yfs join`: all files changed")
+    timed.row("`yfs peer join`: all files changed")
     assert same_files(here, made / "first", n_files)
     with Timed([owner]) as timed:
         join_once(made / "bare")
     timed.row("the same, a copy without files on disk")
     with Timed([owner]) as timed:
         join_once(made / "first")
-    timed.row("`yfs join`: nothing changed")
+    timed.row("`yfs peer join`: nothing changed")
     owner.stop()
 
     server = Process(YFS, "serve", ".", "--open", "--port", "0", "--json", cwd=here)
@@ -337,7 +337,7 @@ def live(made, n_edits, n_peers, seconds):
                         edit_delays(here, made / "peer-0", n_edits))
             table(*IDLE_COLUMNS)
             time.sleep(5)
-            idle_row("`yfs share` and `yfs join`, 2 peers", [owner, *peers], seconds)
+            idle_row("`yfs peer share` and `yfs peer join`, 2 peers", [owner, *peers], seconds)
         else:
             peers.append(join(made / f"peer-{number}"))
     time.sleep(20)

@@ -176,7 +176,8 @@ fn hostile_updates_are_refused_and_disturb_nobody() {
     }
     assert!(n_refused > hostile.len() * 4, "{n_refused}");
     // The quarantine keeps what was refused.
-    let info: Value = serde_json::from_str(&ok(served.dir.path(), &["info", "--json"])).unwrap();
+    let info: Value =
+        serde_json::from_str(&ok(served.dir.path(), &["admin", "info", "--json"])).unwrap();
     assert_eq!(info["refused"], n_refused);
     served.assert_unharmed(pair);
 }

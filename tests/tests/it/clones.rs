@@ -202,7 +202,7 @@ impl World {
                 assert_eq!(here, there, "seed {seed}: {name} in {}", clone.display());
             }
             assert!(files_in(clone) == expected, "seed {seed}: the folder {}", clone.display());
-            ok(clone, &["fsck"]);
+            ok(clone, &["admin", "fsck"]);
         }
         let all: String = expected.values().map(|content| shown(content)).collect();
         for text in &self.committed {

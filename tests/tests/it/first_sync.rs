@@ -40,7 +40,7 @@ fn workspace(dir: &Path, compacts: bool) {
     ok(dir, &["chmod", "700", "/in/d1"]);
     ok(dir, &["mv", "/in/d2", "/in/d3/deep"]);
     if compacts {
-        ok(dir, &["compact"]);
+        ok(dir, &["admin", "compact"]);
         ok(dir, &["mv", "/in/d4", "/four"]);
     }
 }

@@ -118,7 +118,7 @@ fn assert_usable(dir: &Path, name: &str) {
     if !copy.join(".yfs/workspace.db").exists() {
         return;
     }
-    let fsck = run(&copy, &["fsck"], b"");
+    let fsck = run(&copy, &["admin", "fsck"], b"");
     assert_eq!(fsck.code, Some(0), "{name}: {}", fsck.stderr);
     ok(&copy, &["write", "/mine.txt", "--content", "mine\n"]);
     assert_eq!(ok(&copy, &["cat", "/mine.txt"]), "mine\n", "{name}");
@@ -244,7 +244,8 @@ fn updates_that_harm_yrs_are_refused_and_the_rest_is_taken() {
     // Some of them are text that yrs reads; none takes the honest line away.
     assert!(ok(&copy, &["cat", "/good.txt"]).contains("good\n"));
     assert_eq!(ok(&copy, &["find", "/"]), "/\n/good.txt\n");
-    let info: serde_json::Value = serde_json::from_str(&ok(&copy, &["info", "--json"])).unwrap();
+    let info: serde_json::Value =
+        serde_json::from_str(&ok(&copy, &["admin", "info", "--json"])).unwrap();
     assert!(info["refused"].as_u64().unwrap() >= 10, "the quarantine keeps them: {info}");
     assert_usable(dir.path(), "hostile updates");
 }

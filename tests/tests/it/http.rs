@@ -63,7 +63,7 @@ fn a_tag_that_compaction_has_passed_merges_over_http_and_by_command() {
     for n in 0..6 {
         ok(served.dir(), &["append", "/a.txt", "--content", &format!("ana {n}\n")]);
     }
-    ok(served.dir(), &["compact"]);
+    ok(served.dir(), &["admin", "compact"]);
     let known = [("If-Match", tag.as_str())];
     let mine = b"one\ntwo\nTHREE\n";
     let refused = client.send("PUT", "/api/files/a.txt", &known, mine);
@@ -76,7 +76,7 @@ fn a_tag_that_compaction_has_passed_merges_over_http_and_by_command() {
     };
     assert_eq!(client.get("/api/files/a.txt").text(), expected("one"));
     // The same version, by the command, after another compaction.
-    ok(served.dir(), &["compact"]);
+    ok(served.dir(), &["admin", "compact"]);
     let version = tag.trim_matches('"').split(':').next().unwrap_or_default();
     let stale = "ONE\ntwo\nthree\n";
     ok(served.dir(), &["write", "/a.txt", "--base-version", version, "--content", stale]);

@@ -1,5 +1,5 @@
-//! `yfs share --code` and `yfs join CODE`: real processes over loopback, by an address, by a relay
-//! and by multicast DNS.
+//! `yfs peer share --code` and `yfs peer join CODE`: real processes over loopback, by an address,
+//! by a relay and by multicast DNS.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -12,7 +12,7 @@ use yfs_tests::{
     peers::{Connected, LOOPBACK, shared_directory, wait_for_file, wait_until},
 };
 
-/// Returns the code that `yfs share --code` printed, and the address where it is offered.
+/// Returns the code that `yfs peer share --code` printed, and the address where it is offered.
 fn offered(share: &Connected) -> (String, String) {
     let printed = share.printed();
     assert!(printed.get("ticket").is_none(), "{printed}");
@@ -29,7 +29,7 @@ fn wrong(code: &str) -> String {
 }
 
 fn join(home: &Path, args: &[&str]) -> Result<(), String> {
-    let args = [&["join"], args, &["--no-wait"], &LOOPBACK].concat();
+    let args = [&["peer", "join"], args, &["--no-wait"], &LOOPBACK].concat();
     let ended = run(home, &args, b"");
     if ended.code == Some(0) { Ok(()) } else { Err(ended.stderr) }
 }
@@ -56,7 +56,7 @@ fn a_code_is_used_once() {
     assert!(!home.path().join("other").exists());
 
     // The clone goes on as with a ticket.
-    let running = Connected::start(&there, &["join"]);
+    let running = Connected::start(&there, &["peer", "join"]);
     fs::write(here.join("more.txt"), "two\n").unwrap();
     wait_for_file(&there, "more.txt", "two\n");
     drop((share, running));
@@ -87,7 +87,7 @@ fn a_wrong_code_ends_the_code() {
 
 /// Starts a relay on loopback, and returns it with its name.
 fn relay(home: &Path, args: &[&str]) -> (Connected, String) {
-    let args = [&["relay", "--listen", "127.0.0.1:0"], args].concat();
+    let args = [&["peer", "relay", "--listen", "127.0.0.1:0"], args].concat();
     let relay = Connected::start_with(home, &args);
     let name = relay.printed()["listening"].as_str().unwrap().to_owned();
     (relay, name)
@@ -129,7 +129,7 @@ fn a_code_is_used_once_through_a_relay() {
     assert!(again.contains("used already"), "{again}");
 
     // Beside a running `share`, another one offers a code at the same relay, and no other one.
-    let elsewhere = ok_fails(&here, &["share", "--code", "--relay", "192.0.2.1:9"]);
+    let elsewhere = ok_fails(&here, &["peer", "share", "--code", "--relay", "192.0.2.1:9"]);
     assert!(elsewhere.contains("does not use the relay 192.0.2.1:9"), "{elsewhere}");
     let second = Connected::share(&here, &["--code"]);
     let (code, _) = offered(&second);
@@ -146,7 +146,8 @@ fn a_relay_with_an_allow_list_offers_only_codes_of_its_workspaces() {
     let home = tempfile::tempdir().unwrap();
     let here = shared_directory(home.path());
     let first = Connected::share(&here, &[]);
-    let id: serde_json::Value = serde_json::from_str(&ok(&here, &["id", "--json"])).unwrap();
+    let id: serde_json::Value =
+        serde_json::from_str(&ok(&here, &["peer", "id", "--json"])).unwrap();
     drop(first);
     let group = id["relay_group"].as_str().unwrap();
     let (allowing, name) = relay(home.path(), &["--allow", group]);
@@ -182,13 +183,13 @@ fn a_code_finds_its_peer_in_the_local_network() {
     };
     let home = tempfile::tempdir().unwrap();
     let here = shared_directory(home.path());
-    let share = Connected::start_with(&here, &["share", "--code", "--listen=127.0.0.1:0"]);
+    let share = Connected::start_with(&here, &["peer", "share", "--code", "--listen=127.0.0.1:0"]);
     let (code, at) = offered(&share);
     let port: u16 = at.rsplit(':').next().unwrap().parse().unwrap();
     let announced = [&[0, 0, 0, 0][..], &port.to_be_bytes()].concat();
     wait_until("the code is announced", || listener.contain(&announced));
     assert!(listener.contain(b"_yfs-code"));
-    let args = ["join", &code, "there", "--no-wait", "--listen=127.0.0.1:0"];
+    let args = ["peer", "join", &code, "there", "--no-wait", "--listen=127.0.0.1:0"];
     ok(home.path(), &args);
     assert_eq!(fs::read_to_string(home.path().join("there/plan.txt")).unwrap(), "one\n");
     for word in code.split('-').skip(1) {
@@ -202,7 +203,7 @@ fn a_ticket_is_printed_as_a_qr_code() {
     let home = tempfile::tempdir().unwrap();
     let here = shared_directory(home.path());
     let share = Connected::share(&here, &[]);
-    let printed = ok(&here, &["share", "--qr"]);
+    let printed = ok(&here, &["peer", "share", "--qr"]);
     let mut lines = printed.lines();
     assert!(lines.next().unwrap().starts_with("yfspeer_"), "{printed}");
     let code: Vec<&str> = lines.collect();

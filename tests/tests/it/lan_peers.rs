@@ -31,23 +31,26 @@ fn peers_whose_addresses_changed_find_each_other() {
     let here = shared_directory(home.path());
     let there = home.path().join("there");
     let share = Connected::share(&here, &[]);
-    ok(home.path(), &["join", &share.ticket(), "there", "--no-wait", &fresh_port(), "--no-lan"]);
-    let id = ok(&there, &["id"]);
+    ok(
+        home.path(),
+        &["peer", "join", &share.ticket(), "there", "--no-wait", &fresh_port(), "--no-lan"],
+    );
+    let id = ok(&there, &["peer", "id"]);
     drop(share);
 
     // Both have a new address, and the other knows only the old one.
-    let share = start(&here, &["share", &fresh_port(), "--lan-only"]);
+    let share = start(&here, &["peer", "share", &fresh_port(), "--lan-only"]);
     fs::write(here.join("plan.txt"), "one\ntwo\n").unwrap();
-    let alone = run(&there, &["join", "--no-wait", "--no-lan", &fresh_port()], b"");
+    let alone = run(&there, &["peer", "join", "--no-wait", "--no-lan", &fresh_port()], b"");
     assert_eq!(alone.code, Some(1), "{}", alone.stderr);
     assert!(alone.stderr.contains("cannot reach peer"), "{}", alone.stderr);
-    let join = start(&there, &["join", &fresh_port(), "--lan-only"]);
+    let join = start(&there, &["peer", "join", &fresh_port(), "--lan-only"]);
     wait_for_file(&there, "plan.txt", "one\ntwo\n");
 
     // A third address, while the other side keeps running.
     drop(join);
     wait_until("the peer is away", || peers(&here)[0]["connected"] == false);
-    let join = start(&there, &["join", &fresh_port()]);
+    let join = start(&there, &["peer", "join", &fresh_port()]);
     wait_until("the peer is back", || {
         peers(&here).iter().any(|peer| peer["id"] == id.trim() && peer["connected"] == true)
     });
@@ -63,7 +66,7 @@ fn what_is_announced_names_nothing() {
     let home = tempfile::tempdir().unwrap();
     let here = shared_directory(home.path());
     let port = fresh_port();
-    let share = start(&here, &["share", &port, "--for", "benjamin"]);
+    let share = start(&here, &["peer", "share", &port, "--for", "benjamin"]);
     let number: u16 = port.rsplit(':').next().unwrap().parse().unwrap();
     // The service is announced: its type, and its port as the record SRV has it, after priority
     // and weight. Other tests may announce at the same time.
@@ -71,7 +74,8 @@ fn what_is_announced_names_nothing() {
     wait_until("the peer is announced", || listener.contain(&announced));
     assert!(listener.contain(b"_yfs-peer"));
 
-    let id: serde_json::Value = serde_json::from_str(&ok(&here, &["id", "--json"])).unwrap();
+    let id: serde_json::Value =
+        serde_json::from_str(&ok(&here, &["peer", "id", "--json"])).unwrap();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     for secret in ["id", "owner", "workspace"].map(|name| id[name].as_str().unwrap()) {
         assert!(!listener.contain(secret.as_bytes()), "{secret}");
@@ -93,12 +97,12 @@ fn nothing_is_announced_unless_asked() {
     let home = tempfile::tempdir().unwrap();
     let here = shared_directory(home.path());
     let quiet_port = fresh_port();
-    let quiet = start(&here, &["share", &quiet_port, "--no-lan"]);
+    let quiet = start(&here, &["peer", "share", &quiet_port, "--no-lan"]);
     // A peer that announces itself, to see that the listener works until the end.
     let other_home = tempfile::tempdir().unwrap();
     let other = shared_directory(other_home.path());
     let loud_port = fresh_port();
-    let loud = start(&other, &["share", &loud_port]);
+    let loud = start(&other, &["peer", "share", &loud_port]);
     let record = |port: &str| {
         let number: u16 = port.rsplit(':').next().unwrap().parse().unwrap();
         [&[0, 0, 0, 0][..], &number.to_be_bytes()].concat()

@@ -110,7 +110,7 @@ impl Sample {
             let shown = contents(shown_in_workspace(&workspace.fs()));
             assert_eq!(shown, contents(after), "{scene}");
             drop(workspace);
-            let checked = run(&folder, &["fsck"], b"");
+            let checked = run(&folder, &["admin", "fsck"], b"");
             // Caches may be damaged, which only the check reports.
             assert!(checked.code.is_some_and(|code| code <= 1), "{}: {scene}", checked.stderr);
         }

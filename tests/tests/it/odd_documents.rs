@@ -154,11 +154,11 @@ fn each_is_taken_or_refused_and_harms_nothing() {
     let (server, client) = serve(dir.path());
     assert_equal(&documents, &before, &contents(&client, &documents), "a restart");
     assert_eq!(server.interrupt(), Some(0));
-    ok(dir.path(), &["compact"]);
+    ok(dir.path(), &["admin", "compact"]);
     let (server, client) = serve(dir.path());
     assert_equal(&documents, &before, &contents(&client, &documents), "a compaction");
     drop(server);
-    ok(dir.path(), &["fsck"]);
+    ok(dir.path(), &["admin", "fsck"]);
 }
 
 fn assert_equal(documents: &[OddDocument], was: &[Vec<u8>], is: &[Vec<u8>], after: &str) {

@@ -193,7 +193,7 @@ impl NatNetworks {
     }
 
     fn relay(&self, home: &Path) -> Connected {
-        self.spaces.run(0, home, &["relay", "--listen", RELAY])
+        self.spaces.run(0, home, &["peer", "relay", "--listen", RELAY])
     }
 
     /// Returns the numbers of datagrams through the relay, directly, and not let in.
@@ -313,13 +313,14 @@ fn live_edits_arrive_over_a_bad_link_and_after_a_change_of_address() {
     fs::create_dir(&here).unwrap();
     ok(&here, &["init", "--quiet"]);
     ok(&here, &["write", "/plan.txt", "--content", "one\n"]);
-    let share = networks.spaces.run(0, &here, &["share", "--listen", "10.77.0.1:0", "--no-lan"]);
+    let share =
+        networks.spaces.run(0, &here, &["peer", "share", "--listen", "10.77.0.1:0", "--no-lan"]);
     let join = networks.spaces.run(
         1,
         home.path(),
-        &["join", &share.ticket(), "there", "--no-files", "--no-lan"],
+        &["peer", "join", &share.ticket(), "there", "--no-files", "--no-lan"],
     );
-    let id = || ok(&there, &["id"]).trim().to_owned();
+    let id = || ok(&there, &["peer", "id"]).trim().to_owned();
     wait_until("the peers have met", || {
         there.join(".yfs/workspace.db").exists()
             // Once it is in step here, the workspace there is complete.
@@ -394,10 +395,10 @@ impl NatPair {
         ok(&here, &["init", "--quiet"]);
         ok(&here, &["write", "/plan.txt", "--content", "one\n"]);
         let relay = Some(networks.relay(home.path()));
-        let args = [&["share", "--no-lan", "--relay", RELAY], share_args].concat();
+        let args = [&["peer", "share", "--no-lan", "--relay", RELAY], share_args].concat();
         let share = networks.spaces.run(1, &here, &args);
         let [invitation, options @ ..] = &invitation(&share)[..] else { panic!("an invitation") };
-        let mut args = vec!["join", invitation, "there", "--no-files", "--no-lan"];
+        let mut args = vec!["peer", "join", invitation, "there", "--no-files", "--no-lan"];
         args.extend(options.iter().map(String::as_str));
         let join = networks.spaces.run(2, home.path(), &args);
         let pair = Self { networks, home, relay, _peers: [share, join] };
@@ -523,10 +524,10 @@ fn nats_of_the_test_let_no_peer_through_by_themselves() {
     let here = home.path().join("here");
     fs::create_dir(&here).unwrap();
     ok(&here, &["init", "--quiet"]);
-    let share = networks.spaces.run(1, &here, &["share", "--no-lan"]);
+    let share = networks.spaces.run(1, &here, &["peer", "share", "--no-lan"]);
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &networks.spaces.0[2]]).arg(program());
-    command.args(["join", &share.ticket(), "there", "--no-files", "--no-lan", "--no-wait"]);
+    command.args(["peer", "join", &share.ticket(), "there", "--no-files", "--no-lan", "--no-wait"]);
     let output = command.current_dir(home.path()).env_remove("YFS_WORKSPACE").output().unwrap();
     let reason = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && reason.contains("cannot reach peer"), "{reason}");

@@ -11,7 +11,7 @@ use yfs_tests::{
     peers::{Connected, peers, shared_directory, wait_for_file, wait_until},
 };
 
-/// Serves a directory that `yfs share` or `yfs join` keeps in step.
+/// Serves a directory that `yfs peer share` or `yfs peer join` keeps in step.
 fn serve(dir: &Path) -> (Server, Client) {
     let server = Server::start_with(dir, &["--open", "--no-mirror"]);
     let client = Client { port: server.port(), token: None };
@@ -40,7 +40,7 @@ fn editors_at_the_servers_of_two_peers_see_each_other() {
     let there = home.path().join("there");
     let (server_here, client_here) = serve(&here);
     let share = Connected::share(&here, &["--read-only", "--for", "ben"]);
-    let join = Connected::start(home.path(), &["join", &share.ticket(), "there"]);
+    let join = Connected::start(home.path(), &["peer", "join", &share.ticket(), "there"]);
     wait_for_file(&there, "plan.txt", "one\n");
     let (server_there, client_there) = serve(&there);
     let guid = guid_of(&client_here, "/plan.txt");
@@ -54,7 +54,7 @@ fn editors_at_the_servers_of_two_peers_see_each_other() {
     wait_for_cursors(&mut ana, &json!([2]));
     ana.call(&json!({ "do": "point", "at": 3 }));
     wait_for_cursors(&mut ben, &json!([3]));
-    let other = ok(&there, &["id"]);
+    let other = ok(&there, &["peer", "id"]);
     let expected = json!([{
         "peer": other.trim(), "id": guid, "path": "/plan.txt", "editors": ["ben"],
     }]);
@@ -63,7 +63,7 @@ fn editors_at_the_servers_of_two_peers_see_each_other() {
     let listed = peers(&here);
     assert_eq!(listed.len(), 1);
     assert_eq!((&listed[0]["id"], &listed[0]["presence"]), (&json!(other.trim()), &expected));
-    let text = ok(&here, &["peers"]);
+    let text = ok(&here, &["peer", "ls"]);
     assert_eq!(text.lines().nth(1), Some("  /plan.txt: ben"), "{text}");
 
     // An editor that comes later sees all, and all see it come and go.
@@ -85,7 +85,7 @@ fn editors_at_the_servers_of_two_peers_see_each_other() {
     drop(join);
     wait_for_others(&mut ben, &[]);
     wait_for_others(&mut ana, &[]);
-    let join = Connected::start(&there, &["join"]);
+    let join = Connected::start(&there, &["peer", "join"]);
     wait_for_others(&mut ana, &["ben"]);
     wait_for_others(&mut ben, &["ana"]);
 
@@ -98,7 +98,7 @@ fn editors_at_the_servers_of_two_peers_see_each_other() {
     wait_for_others(&mut ana, &["ben"]);
 
     // A blocked peer neither sees nor is seen.
-    ok(&here, &["peers", "block", "ben"]);
+    ok(&here, &["peer", "block", "ben"]);
     wait_for_others(&mut ana, &[]);
     wait_for_others(&mut ben, &[]);
     assert_eq!(client_there.get("/api/peers").json()["presence"], json!([]));

@@ -1,5 +1,5 @@
-//! `yfs config peer-…`: what `yfs share` and `yfs join` use if no option says otherwise, in real
-//! processes over loopback.
+//! `yfs config peer-…`: what `yfs peer share` and `yfs peer join` use if no option says otherwise,
+//! in real processes over loopback.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -59,11 +59,11 @@ impl Home {
     }
 
     fn share(&self, args: &[&str]) -> Connected {
-        Connected::start_after(self.command(), &self.here, &[&["share"], args].concat())
+        Connected::start_after(self.command(), &self.here, &[&["peer", "share"], args].concat())
     }
 }
 
-/// Returns the names of the relays in the ticket that `yfs share` printed.
+/// Returns the names of the relays in the ticket that `yfs peer share` printed.
 fn relays(share: &Connected) -> Value {
     share.printed()["relays"].clone()
 }
@@ -92,7 +92,7 @@ fn settings_are_checked_and_listed() {
     assert!(listed.contains("peer-relays = relay.example, [2001:db8::1]:9  ("), "{listed}");
     // A file that another program wrote is checked when it is read, and the command does nothing.
     fs::write(home.account(), "peer-lan = \"maybe\"\n").unwrap();
-    let refused = home.run(&home.here, &["share"]).unwrap_err();
+    let refused = home.run(&home.here, &["peer", "share"]).unwrap_err();
     assert!(refused.contains("peer-lan: invalid value 'maybe'"), "{refused}");
 }
 
@@ -127,7 +127,7 @@ fn peers_use_the_settings_and_options_override_them() {
     let share = home.share(&[]);
     assert_eq!(relays(&share), json!([]));
     drop(share);
-    let refused = home.run(&home.here, &["share", "--relay", "127.0.0.1:9"]).unwrap_err();
+    let refused = home.run(&home.here, &["peer", "share", "--relay", "127.0.0.1:9"]).unwrap_err();
     assert!(refused.contains("--lan-only=off"), "{refused}");
     let share = home.share(&["--lan-only=off"]);
     assert_eq!(relays(&share), json!(["127.0.0.1:12"]));
@@ -144,7 +144,14 @@ fn only_share_and_join_contact_the_relays_of_the_settings() {
     home.set("peer-listen", "127.0.0.1:0");
     home.set("peer-relays", &name_of(&silent));
     let mut buffer = [0; 2048];
-    for args in [&["peers"][..], &["id"], &["ls"], &["status"], &["config"], &["info"]] {
+    for args in [
+        &["peer", "ls"][..],
+        &["peer", "id"],
+        &["ls"],
+        &["status"],
+        &["config"],
+        &["admin", "info"],
+    ] {
         home.run(&home.here, args).unwrap();
     }
     home.run(&home.here, &["mirror", ".", "--once", "--quiet"]).unwrap();
@@ -160,20 +167,21 @@ fn only_share_and_join_contact_the_relays_of_the_settings() {
 #[test]
 fn a_code_is_found_at_the_relay_of_the_settings() {
     let home = Home::new();
-    let relay = Connected::start_with(home.dir.path(), &["relay", "--listen", "127.0.0.1:0"]);
+    let relay =
+        Connected::start_with(home.dir.path(), &["peer", "relay", "--listen", "127.0.0.1:0"]);
     home.set("peer-relays", relay.printed()["listening"].as_str().unwrap());
     home.set("peer-lan", "off");
     home.set("peer-listen", "127.0.0.1:0");
     let share = home.share(&["--code"]);
     let code = share.printed()["code"].as_str().unwrap().to_owned();
-    home.run(home.dir.path(), &["join", &code, "there", "--no-wait"]).unwrap();
+    home.run(home.dir.path(), &["peer", "join", &code, "there", "--no-wait"]).unwrap();
     let there = home.dir.path().join("there");
     assert_eq!(fs::read_to_string(there.join("plan.txt")).unwrap(), "one\n");
     assert_eq!(peers(&home.here).len(), 1);
     // Without the setting, the code needs an option, and is not used.
     let share = home.share(&["--code"]);
     let code = share.printed()["code"].as_str().unwrap().to_owned();
-    let ended = run(home.dir.path(), &["join", &code, "other", "--no-lan"], b"");
+    let ended = run(home.dir.path(), &["peer", "join", &code, "other", "--no-lan"], b"");
     assert!(ended.stderr.contains("a join code needs --relay"), "{}", ended.stderr);
     drop((share, relay));
 }

@@ -1,5 +1,5 @@
-//! `yfs share` and `yfs join` as people run them: real processes over loopback, edits of both
-//! sides, a kill, rights, and blocks.
+//! `yfs peer share` and `yfs peer join` as people run them: real processes over loopback, edits of
+//! both sides, a kill, rights, and blocks.
 
 use std::{
     fs,
@@ -19,9 +19,9 @@ use yfs_tests::{
     },
 };
 
-/// Returns the arguments of a `yfs join` that ends once both sides have everything.
+/// Returns the arguments of a `yfs peer join` that ends once both sides have everything.
 fn join_once<'a>(args: &[&'a str]) -> Vec<&'a str> {
-    [&["join"], args, &["--no-wait"], &LOOPBACK].concat()
+    [&["peer", "join"], args, &["--no-wait"], &LOOPBACK].concat()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn two_directories_stay_in_step_without_a_server() {
     let there = home.path().join("there");
     let share = Connected::share(&here, &["--for", "ben"]);
     let ticket = share.ticket();
-    let join = Connected::start(home.path(), &["join", &ticket, "there"]);
+    let join = Connected::start(home.path(), &["peer", "join", &ticket, "there"]);
     wait_for_file(&there, "plan.txt", "one\n");
 
     // Both sides edit, in directories and by commands.
@@ -45,14 +45,14 @@ fn two_directories_stay_in_step_without_a_server() {
     // Keys are secret, and others can see who is connected.
     let key = there.join(".yfs/workspace.db-peer.key");
     assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
-    let id = ok(&there, &["id"]);
+    let id = ok(&there, &["peer", "id"]);
     wait_until("the peer is listed", || {
         peers(&here).iter().any(|peer| peer["id"] == id.trim() && peer["connected"] == true)
     });
     assert_eq!(peers(&here)[0]["name"], "ben");
 
     // Another `share` prints a ticket and ends.
-    let second = ok(&here, &["share", "--json", "--once"]);
+    let second = ok(&here, &["peer", "share", "--json", "--once"]);
     assert!(second.contains("\"once\":true"), "{second}");
 
     // One is killed; both edit meanwhile; it continues.
@@ -60,7 +60,7 @@ fn two_directories_stay_in_step_without_a_server() {
     wait_until("the peer is away", || peers(&here)[0]["connected"] == false);
     fs::write(here.join("plan.txt"), "one\nthree\nfour\n").unwrap();
     fs::write(there.join("offline.txt"), "five\n").unwrap();
-    let join = Connected::start(&there, &["join"]);
+    let join = Connected::start(&there, &["peer", "join"]);
     wait_for_file(&there, "plan.txt", "one\nthree\nfour\n");
     wait_for_file(&here, "offline.txt", "five\n");
 
@@ -77,7 +77,7 @@ fn rights_are_those_of_the_ticket() {
     let home = tempfile::tempdir().unwrap();
     let here = shared_directory(home.path());
     let share = Connected::share(&here, &["--read-only", "--for", "rea"]);
-    let reader = Connected::start(home.path(), &["join", &share.ticket(), "reader"]);
+    let reader = Connected::start(home.path(), &["peer", "join", &share.ticket(), "reader"]);
     let reader_dir = home.path().join("reader");
     wait_for_file(&reader_dir, "plan.txt", "one\n");
 
@@ -88,7 +88,7 @@ fn rights_are_those_of_the_ticket() {
     assert!(!here.join("own.txt").exists());
 
     // A ticket for one peer admits one.
-    let once = ok(&here, &["share", "--once"]);
+    let once = ok(&here, &["peer", "share", "--once"]);
     ok(home.path(), &join_once(&[once.trim(), "first"]));
     assert_eq!(fs::read_to_string(home.path().join("first/plan.txt")).unwrap(), "one\ntwo\n");
     let refused = run(home.path(), &join_once(&[once.trim(), "second"]), b"");
@@ -97,13 +97,13 @@ fn rights_are_those_of_the_ticket() {
     assert!(!home.path().join("second/plan.txt").exists());
 
     // A blocked reader gets nothing more.
-    ok(&here, &["peers", "block", "rea"]);
-    let id = ok(&reader_dir, &["id"]);
+    ok(&here, &["peer", "block", "rea"]);
+    let id = ok(&reader_dir, &["peer", "id"]);
     wait_until("the reader is cut off", || {
         peers(&here).iter().any(|peer| peer["id"] == id.trim() && peer["connected"] == false)
     });
     ok(&here, &["append", "/plan.txt", "--content", "three\n"]);
-    let other = run(&reader_dir, &["peers", "block", "owner"], b"");
+    let other = run(&reader_dir, &["peer", "block", "owner"], b"");
     assert!(other.stderr.contains("blocked here only"), "{}", other.stderr);
     drop(reader);
     // At first no peer may be called. Then the owner refuses.
@@ -111,7 +111,7 @@ fn rights_are_those_of_the_ticket() {
         let refused = run(&reader_dir, &join_once(&[]), b"");
         assert_eq!(refused.code, Some(1), "{}", refused.stderr);
         assert!(refused.stderr.contains(reason), "{}", refused.stderr);
-        ok(&reader_dir, &["peers", "unblock", "owner"]);
+        ok(&reader_dir, &["peer", "unblock", "owner"]);
     }
     assert_eq!(fs::read_to_string(reader_dir.join("plan.txt")).unwrap(), "one\ntwo\n");
 }
@@ -143,7 +143,7 @@ fn parts_of_a_large_file_survive_a_kill() {
     let fetch_partly = |attempt: usize| {
         let name = format!("there{attempt}");
         let there = home.path().join(&name);
-        let join = Connected::start(home.path(), &["join", &share.ticket(), &name]);
+        let join = Connected::start(home.path(), &["peer", "join", &share.ticket(), &name]);
         let is_there = || there.join("large.bin").exists();
         wait_until("a quarter has arrived", || n_parts_kept(&there) >= n_parts / 4 || is_there());
         drop(join);
@@ -161,7 +161,7 @@ fn parts_of_a_large_file_survive_a_kill() {
     assert!(n_bytes < ((rest + 16) * part) as u64, "{n_bytes} bytes for {rest} parts");
     assert_eq!(n_parts_kept(&there), 0);
     // Nothing else takes these files for its own.
-    ok(&there, &["fsck"]);
+    ok(&there, &["admin", "fsck"]);
     drop(share);
 }
 
@@ -173,11 +173,11 @@ fn a_peer_between_two_others_passes_changes_on() {
         let home = tempfile::tempdir().unwrap();
         let here = shared_directory(home.path());
         let share = Connected::share(&here, rights);
-        let middle = Connected::start(home.path(), &["join", &share.ticket(), "middle"]);
+        let middle = Connected::start(home.path(), &["peer", "join", &share.ticket(), "middle"]);
         let middle_dir = home.path().join("middle");
         wait_for_file(&middle_dir, "plan.txt", "one\n");
-        let ticket = ok(&here, &["share"]);
-        let far = Connected::start(home.path(), &["join", ticket.trim(), "far"]);
+        let ticket = ok(&here, &["peer", "share"]);
+        let far = Connected::start(home.path(), &["peer", "join", ticket.trim(), "far"]);
         let far_dir = home.path().join("far");
         wait_for_file(&far_dir, "plan.txt", "one\n");
         // The far peer learns of the one in the middle from the owner, who then leaves.
@@ -202,13 +202,13 @@ fn a_call_from_the_other_side_fails_no_command() {
     let here = shared_directory(home.path());
     let there = home.path().join("there");
     let [owner, copy] = [(); 2].map(|()| format!("--listen={}", fresh_address()));
-    let share = Connected::start_with(&here, &["share", &owner, "--no-lan"]);
-    ok(home.path(), &["join", &share.ticket(), "there", &copy, "--no-lan", "--no-wait"]);
+    let share = Connected::start_with(&here, &["peer", "share", &owner, "--no-lan"]);
+    ok(home.path(), &["peer", "join", &share.ticket(), "there", &copy, "--no-lan", "--no-wait"]);
     for round in 0..4 {
         for n in 0..200 {
             fs::write(there.join(format!("{n}.txt")), format!("{round} of {n}\n")).unwrap();
         }
-        ok(&there, &["join", &copy, "--no-lan", "--no-wait"]);
+        ok(&there, &["peer", "join", &copy, "--no-lan", "--no-wait"]);
         for n in [0, 199] {
             wait_for_file(&here, &format!("{n}.txt"), &format!("{round} of {n}\n"));
         }
@@ -229,14 +229,14 @@ fn a_server_reports_the_peers_to_tokens_for_the_whole_workspace() {
     assert!(!here.join(".yfs/workspace.db-peer.key").exists());
 
     let share = Connected::share(&here, &["--for", "ben"]);
-    let join = Connected::start(home.path(), &["join", &share.ticket(), "there"]);
+    let join = Connected::start(home.path(), &["peer", "join", &share.ticket(), "there"]);
     let there = home.path().join("there");
     wait_until("they are in step", || list()["peers"][0]["in_step"] == true);
     let now = list();
     let peer = &now["peers"][0];
     assert_eq!(now["running"], true);
-    assert_eq!(now["id"], ok(&here, &["id"]).trim());
-    assert_eq!(peer["id"], ok(&there, &["id"]).trim());
+    assert_eq!(now["id"], ok(&here, &["peer", "id"]).trim());
+    assert_eq!(peer["id"], ok(&there, &["peer", "id"]).trim());
     let expected = json!({ "name": "ben", "rights": "write", "via": "direct", "behind": 0 });
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(&peer[name], value, "{name}");
@@ -263,7 +263,7 @@ fn a_server_reports_the_peers_to_tokens_for_the_whole_workspace() {
     // The two documents of content, and the tree with the new name.
     wait_until("the peer is behind", || list()["peers"][0]["behind"] == 3);
     assert_eq!(metric("peer_behind_documents"), 3);
-    let join = Connected::start(&there, &["join"]);
+    let join = Connected::start(&there, &["peer", "join"]);
     wait_until("they are in step", || list()["peers"][0]["in_step"] == true);
     assert_eq!(list()["peers"][0]["behind"], 0);
     drop((share, join));
@@ -273,7 +273,7 @@ fn a_server_reports_the_peers_to_tokens_for_the_whole_workspace() {
     // Peers of a shared directory have its path.
     ok(&here, &["mkdir", "/docs"]);
     let share = Connected::share(&here, &["--path", "/docs", "--for", "dora"]);
-    let join = Connected::start(home.path(), &["join", &share.ticket(), "docs"]);
+    let join = Connected::start(home.path(), &["peer", "join", &share.ticket(), "docs"]);
     wait_until("the peer of the directory is in step", || list()["peers"][1]["in_step"] == true);
     let now = list();
     assert_eq!(
@@ -294,22 +294,22 @@ fn a_server_reports_the_peers_to_tokens_for_the_whole_workspace() {
 fn what_cannot_be_shared_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let here = shared_directory(home.path());
-    let part = run(&here, &["share", "--path", "/docs"], b"");
+    let part = run(&here, &["peer", "share", "--path", "/docs"], b"");
     assert_eq!(part.code, Some(1));
     assert!(part.stderr.contains("No such file or directory"), "{}", part.stderr);
-    let bad = run(home.path(), &["join", "yfspeer_AAAA", "there"], b"");
+    let bad = run(home.path(), &["peer", "join", "yfspeer_AAAA", "there"], b"");
     assert_eq!(bad.code, Some(1));
     assert!(bad.stderr.contains("not a valid ticket"), "{}", bad.stderr);
     assert!(!home.path().join("there").exists());
     // Nothing was made that listens or identifies: the workspace was never shared.
-    let alone = run(&here, &["join"], b"");
+    let alone = run(&here, &["peer", "join"], b"");
     assert!(alone.stderr.contains("not shared yet"), "{}", alone.stderr);
 }
 
 #[test]
 fn a_relay_needs_no_workspace_and_prints_what_it_did() {
     let home = tempfile::tempdir().unwrap();
-    let args = ["relay", "--listen", "127.0.0.1:0", "--json", "--stats-every", "1s"];
+    let args = ["peer", "relay", "--listen", "127.0.0.1:0", "--json", "--stats-every", "1s"];
     let mut relay = command()
         .args(args)
         .current_dir(home.path())
@@ -334,7 +334,7 @@ fn a_relay_needs_no_workspace_and_prints_what_it_did() {
     relay.kill().unwrap();
     relay.wait().unwrap();
 
-    let wrong = run(home.path(), &["relay", "--allow", "0123"], b"");
+    let wrong = run(home.path(), &["peer", "relay", "--allow", "0123"], b"");
     assert!(wrong.stderr.contains("64 hexadecimal digits"), "{}", wrong.stderr);
 }
 
@@ -345,7 +345,7 @@ fn a_ticket_is_not_among_the_arguments_of_the_process_that_joined() {
     let here = shared_directory(home.path());
     let share = Connected::share(&here, &["--for", "ben"]);
     let ticket = share.ticket();
-    let join = Connected::start(home.path(), &["join", &ticket, "there"]);
+    let join = Connected::start(home.path(), &["peer", "join", &ticket, "there"]);
     wait_for_file(&home.path().join("there"), "plan.txt", "one\n");
     let arguments = fs::read(format!("/proc/{}/cmdline", join.pid())).unwrap();
     let arguments = String::from_utf8(arguments).unwrap();

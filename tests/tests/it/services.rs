@@ -66,10 +66,15 @@ fn each_call_exists_and_none_is_missing() {
     assert!(faults.is_empty(), "docs/reference/services.md:\n{}", faults.join("\n"));
 }
 
-/// Reports whether a call must be in a row. Subcommands and options may be.
+/// Reports whether a call must be in a row: the commands of a group instead of the group.
+/// Subcommands of other commands and options may be in one.
 fn needs_row(door: &str, call: &str) -> bool {
+    const GROUPS: [&str; 2] = ["admin", "peer"];
     match door {
-        "Command" => !call.contains(' '),
+        "Command" => match call.split_once(' ') {
+            Some((group, _)) => GROUPS.contains(&group),
+            None => !GROUPS.contains(&call),
+        },
         "Tools" => !call.starts_with("--") && call != "mcp",
         "Python" => !call.contains('(') && !["yfs.deepagents", "yfs.memory"].contains(&call),
         _ => true,

@@ -1,5 +1,5 @@
-//! `yfs share --path` as people run it: real processes over loopback. The peer has the directory
-//! and nothing else, and what either side changes reaches the other.
+//! `yfs peer share --path` as people run it: real processes over loopback. The peer has the
+//! directory and nothing else, and what either side changes reaches the other.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -40,7 +40,7 @@ fn share_docs(here: &Path, args: &[&str]) -> Connected {
 }
 
 fn join(home: &Path, share: &Connected) -> (Connected, PathBuf) {
-    let joined = Connected::start(home, &["join", &share.ticket(), "there"]);
+    let joined = Connected::start(home, &["peer", "join", &share.ticket(), "there"]);
     (joined, home.join("there"))
 }
 
@@ -150,7 +150,7 @@ fn both_sides_go_on_after_a_kill_and_plain_share_resumes() {
 
     let share = Connected::share(&here, &[]);
     assert_eq!(share.printed()["path"], Value::Null);
-    let joined = Connected::start(&there, &["join"]);
+    let joined = Connected::start(&there, &["peer", "join"]);
     wait_for_file(&here, "docs/notes/a.txt", "a\nmeanwhile there\n");
     wait_for_file(&there, "plan.md", "# Plan\n\none\n\nmeanwhile here\n");
     for n in 0..40 {
@@ -158,9 +158,9 @@ fn both_sides_go_on_after_a_kill_and_plain_share_resumes() {
         wait_for_file(&there, &format!("here{n}.txt"), &format!("here {n}\n"));
     }
     // Another ticket for the same directory is one for the same share.
-    let ticket = ok(&here, &[&["share", "--path", "/docs"], &LOOPBACK[..]].concat());
+    let ticket = ok(&here, &[&["peer", "share", "--path", "/docs"], &LOOPBACK[..]].concat());
     let other = home.path().join("other");
-    let args = [&["join", ticket.trim(), "other", "--no-wait"], &LOOPBACK[..]].concat();
+    let args = [&["peer", "join", ticket.trim(), "other", "--no-wait"], &LOOPBACK[..]].concat();
     ok(home.path(), &args);
     assert_eq!(fs::read_to_string(other.join("here7.txt")).unwrap(), "here 7\n");
     let stores = fs::read_dir(here.join(".yfs/shares")).unwrap().count();
@@ -182,8 +182,8 @@ fn rights_and_blocks_are_those_of_the_share() {
     ok(&here, &["append", "/docs/notes/a.txt", "--content", "b\n"]);
     wait_for_file(&there, "notes/a.txt", "a\nb\n");
     assert!(!here.join("docs/own.txt").exists());
-    ok(&here, &["peers", "rename", "rea", "reader"]);
-    ok(&here, &["peers", "block", "reader"]);
+    ok(&here, &["peer", "rename", "rea", "reader"]);
+    ok(&here, &["peer", "block", "reader"]);
     wait_until("the reader is cut off", || {
         peers(&here).iter().any(|peer| peer["blocked"] == true && peer["connected"] == false)
     });
@@ -193,8 +193,8 @@ fn rights_and_blocks_are_those_of_the_share() {
     // A ticket is withdrawn by its id.
     let invitation = share.ticket();
     let ticket = share.printed()["ticket_id"].as_str().unwrap().to_owned();
-    ok(&here, &["peers", "block", &ticket]);
-    let args = [&["join", &invitation, "late", "--no-wait"], &LOOPBACK[..]].concat();
+    ok(&here, &["peer", "block", &ticket]);
+    let args = [&["peer", "join", &invitation, "late", "--no-wait"], &LOOPBACK[..]].concat();
     let refused = run(home.path(), &args, b"");
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(!home.path().join("late/plan.md").exists());
@@ -222,7 +222,7 @@ fn a_share_of_an_encrypted_workspace_has_its_key() {
     wait_until("the text is here", || text() == "secret-text of there\n");
     drop(share);
 
-    ok(&here, &[&["key", "change", "--new-key-file", &keys[1]], &old[..]].concat());
+    ok(&here, &[&["admin", "key", "change", "--new-key-file", &keys[1]], &old[..]].concat());
     let shares = fs::read_dir(here.join(".yfs/shares")).unwrap();
     let [file] = shares.map(|entry| entry.unwrap().path()).collect::<Vec<_>>().try_into().unwrap();
     let open_with =
@@ -234,7 +234,7 @@ fn a_share_of_an_encrypted_workspace_has_its_key() {
     fs::write(there.join("a.txt"), "secret-text of later\n").unwrap();
     let text = || ok(&here, &[&["cat", "/docs/a.txt"], &new[..]].concat());
     wait_until("the later text is here", || text() == "secret-text of later\n");
-    let listed = ok(&here, &[&["peers", "--json"], &new[..]].concat());
+    let listed = ok(&here, &[&["peer", "ls", "--json"], &new[..]].concat());
     assert_eq!(serde_json::from_str::<Value>(&listed).unwrap()["path"], "/docs");
     drop((share, joined));
     check_no_secrets(&here);
@@ -244,10 +244,10 @@ fn a_share_of_an_encrypted_workspace_has_its_key() {
 fn what_is_no_directory_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let here = workspace(home.path());
-    let file = run(&here, &["share", "--path", "/docs/plan.md"], b"");
+    let file = run(&here, &["peer", "share", "--path", "/docs/plan.md"], b"");
     assert_eq!(file.code, Some(1));
     assert!(file.stderr.contains("only a directory can be shared"), "{}", file.stderr);
-    let none = run(&here, &["share", "--path", "/nothing"], b"");
+    let none = run(&here, &["peer", "share", "--path", "/nothing"], b"");
     assert!(none.stderr.contains("/nothing"), "{}", none.stderr);
     assert!(!here.join(".yfs/shares").exists());
 }

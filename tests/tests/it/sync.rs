@@ -119,7 +119,7 @@ fn a_clone_works_offline_and_merges() {
     let gone = run(&dir, &["sync"], b"");
     assert_eq!(gone.code, Some(1), "{}", gone.stderr);
     for place in [home.path(), &dir] {
-        ok(place, &["fsck"]);
+        ok(place, &["admin", "fsck"]);
     }
 }
 
@@ -306,7 +306,7 @@ fn a_repaired_clone_gets_its_text_back() {
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(refused.stderr.contains("fsck"), "{}", refused.stderr);
     assert_eq!(fs::read_to_string(dir.join("docs/f.txt")).unwrap(), "base\nDAMAGED\n");
-    assert_eq!(run(&dir, &["fsck", "--repair"], b"").code, Some(1));
+    assert_eq!(run(&dir, &["admin", "fsck", "--repair"], b"").code, Some(1));
     assert_eq!(ok(&dir, &["cat", "/docs/f.txt"]), "base\n");
     // Both sides work on before they meet again.
     fs::write(dir.join("docs/g.md"), "# G\n\nDAMAGED *too*\n\nfrom away\n").unwrap();
@@ -319,7 +319,7 @@ fn a_repaired_clone_gets_its_text_back() {
     }
     assert_eq!(fs::read_to_string(dir.join("docs/f.txt")).unwrap(), "base\nDAMAGED\n");
     assert_eq!(fs::read_to_string(dir.join("docs/g.md")).unwrap(), merged);
-    ok(&dir, &["fsck"]);
+    ok(&dir, &["admin", "fsck"]);
 }
 
 /// Two clones change one value: no replica shows a value that neither wrote, all say so, and one

@@ -90,7 +90,7 @@ fn the_documents_of_a_workspace_are_imported(version: &'static str) {
     assert_eq!(bytes(), [255, 0, 2]);
     assert_eq!(applications.cat("/new.txt"), "");
     assert_eq!(ok(applications.path(), &["conflicts"]), "");
-    ok(applications.path(), &["fsck"]);
+    ok(applications.path(), &["admin", "fsck"]);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_document_that_is_refused_changes_nothing() {
     let dir = applications.path();
     let file = applications.saved().join("plain0000000001.bin");
     let good = fs::read(&file).unwrap();
-    let log = || ok(dir, &["info", "--json"]);
+    let log = || ok(dir, &["admin", "info", "--json"]);
     let before = log();
     let hostile = yfs_tests::root().join("fixtures/hostile-updates");
     let hostile = fs::read_dir(hostile).unwrap().map(|entry| entry.unwrap().path());

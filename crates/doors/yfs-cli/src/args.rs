@@ -9,7 +9,11 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use yfs_engine::actor::Actor;
 
-use crate::{commands::CliCommand, number_options, workspace_key::KeyArgs};
+use crate::{
+    commands::{CliCommand, CommandList},
+    number_options,
+    workspace_key::KeyArgs,
+};
 
 /// A file tree that people, agents and tools edit at the same time, without losing changes.
 ///
@@ -107,10 +111,25 @@ impl CliArgs {
     /// Returns the definition of the command line.
     pub(crate) fn definition() -> Command {
         Self::command().mut_subcommands(|command| {
-            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let parent = command.get_name().to_owned();
-            command.mut_subcommands(|command| with_examples(command, &parent, &examples))
+            let call = format!("yfs {}", command.get_name());
+            with_inherited_examples(command, &call)
         })
+    }
+
+    /// Returns the calls of all commands with a name, also of those in groups.
+    pub(crate) fn calls_of(name: &str) -> Vec<String> {
+        fn add_calls(command: &Command, call: &str, name: &str, calls: &mut Vec<String>) {
+            for command in command.get_subcommands() {
+                let call = format!("{call} {}", command.get_name());
+                add_calls(command, &call, name, calls);
+                if command.get_name() == name {
+                    calls.push(call);
+                }
+            }
+        }
+        let mut calls = Vec::new();
+        add_calls(&Self::command(), "yfs", name, &mut calls);
+        calls
     }
 
     /// Parses the words of a command, beginning with the name of the program.
@@ -138,11 +157,20 @@ impl CliArgs {
     }
 }
 
-/// Adds those examples of its parent to a subcommand in which it is called.
-fn with_examples(command: Command, parent: &str, text: &str) -> Command {
-    let call = format!("yfs {parent} {}", command.get_name());
+/// Adds those examples of a command, whose call is given, to its subcommands in which they are
+/// called.
+fn with_inherited_examples(command: Command, call: &str) -> Command {
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    command.mut_subcommands(|command| {
+        let call = format!("{call} {}", command.get_name());
+        with_inherited_examples(with_examples(command, &call, &examples), &call)
+    })
+}
+
+/// Adds those lines of a text to a command in which it is called.
+fn with_examples(command: Command, call: &str, text: &str) -> Command {
     let is_example = |line: &&str| {
-        let mut parts = line.split(&call).skip(1);
+        let mut parts = line.split(call).skip(1);
         line.starts_with("  yfs ") && parts.any(|rest| !rest.starts_with(char::is_alphanumeric))
     };
     let examples: Vec<&str> = text.lines().filter(is_example).collect();

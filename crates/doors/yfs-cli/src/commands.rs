@@ -1,6 +1,6 @@
 //! The list of commands. Each command is one file, with its arguments, its help and `run`.
 
-use clap::{Args, Command, Subcommand};
+use clap::Command;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{context::CommandContext, errors::Result};
@@ -9,60 +9,88 @@ mod agent_files;
 mod confirm_prompt;
 mod input_content;
 mod mirrored_sides;
-#[cfg(feature = "peer")]
-mod peer_run;
-#[cfg(feature = "peer")]
-mod share_code;
 mod transfer_operands;
 
-/// Declares the commands, in the order of `yfs --help`.
-///
-/// A line `wc::WcArgs,` declares the file `commands/wc.rs` and the command `yfs wc`. The file has
-/// the arguments, `WcArgs`, and `async fn run(args: WcArgs, context: &mut CommandContext)`. The doc
-/// comment of the arguments is the description of the command in `yfs --help` and `yfs help wc`.
-///
-/// A line `wc::WcArgs => RUNTIME,` names the function below that creates the runtime of the
-/// command. Without it, the runtime has one thread.
-macro_rules! declare_commands {
-    ($($(#[$cfg:meta])? $module:ident :: $args:ident $(=> $runtime:ident)?),* $(,)?) => {
-        $($(#[$cfg])? mod $module;)*
+/// A list of commands: those of `yfs`, or those of a group.
+pub(crate) trait CommandList: Sized {
+    /// Returns the name of the command behind `yfs`, as messages show it.
+    fn name(&self) -> &'static str;
 
-        /// A command and its arguments.
-        #[derive(Debug, Subcommand)]
+    /// Returns the definition of one command, without those of all others.
+    fn definition_of(name: &str) -> Option<Command>;
+
+    /// Creates the async runtime that the command needs.
+    fn create_runtime(&self) -> std::io::Result<Runtime>;
+
+    /// Runs the command.
+    async fn run(self, context: &mut CommandContext) -> Result;
+}
+
+/// Declares the commands of `yfs`, or of a group of commands, in the order of its help.
+///
+/// A line `wc::WcArgs,` declares the file `wc.rs` beside the other commands of the list, and the
+/// command `yfs wc`. The file has the arguments, `WcArgs`, and
+/// `async fn run(args: WcArgs, context: &mut CommandContext)`. The doc comment of the arguments is
+/// the description of the command in `yfs --help` and `yfs help wc`.
+///
+/// A line `wc::WcArgs => RUNTIME,` names the function of this module that creates the runtime of
+/// the command. Without it, the runtime has one thread.
+///
+/// A line `admin::AdminArgs,` after `groups:` declares the group `yfs admin`. The file has the
+/// arguments, whose field `command` is the list of the group: its own use of this macro, with the
+/// name of the group before the names of its commands.
+macro_rules! declare_commands {
+    (
+        $(#[$doc:meta])* enum $list:ident = $parent:literal;
+        $($(#[$cfg:meta])? $module:ident :: $args:ident $(=> $runtime:ident)?),* $(,)?
+        $(; groups: $($group:ident :: $group_args:ident),* $(,)?)?
+    ) => {
+        $($(#[$cfg])? mod $module;)*
+        $($(mod $group;)*)?
+
+        $(#[$doc])*
+        #[derive(Debug, clap::Subcommand)]
         #[expect(clippy::enum_variant_names, reason = "a variant has the name of its arguments")]
-        pub(crate) enum CliCommand {
+        pub(crate) enum $list {
             $($(#[$cfg])? #[command(name = stringify!($module))] $args($module::$args),)*
+            $($(#[command(name = stringify!($group))] $group_args($group::$group_args),)*)?
         }
 
-        impl CliCommand {
-            /// Returns the name of the command, as messages show it.
-            pub(crate) fn name(&self) -> &'static str {
+        impl $crate::commands::CommandList for $list {
+            fn name(&self) -> &'static str {
                 match self {
-                    $($(#[$cfg])? Self::$args(_) => stringify!($module),)*
+                    $($(#[$cfg])? Self::$args(_) => concat!($parent, stringify!($module)),)*
+                    $($(Self::$group_args(args) => args.command.name(),)*)?
                 }
             }
 
-            /// Returns the definition of one command, without those of all others.
-            pub(crate) fn definition_of(name: &str) -> Option<Command> {
+            fn definition_of(name: &str) -> Option<clap::Command> {
+                use clap::{Args, Command};
                 match name {
                     $($(#[$cfg])? stringify!($module) => {
                         Some($module::$args::augment_args(Command::new(stringify!($module))))
                     })*
+                    $($(stringify!($group) => {
+                        Some($group::$group_args::augment_args(Command::new(stringify!($group))))
+                    })*)?
                     _ => None,
                 }
             }
 
-            /// Creates the async runtime that the command needs.
-            pub(crate) fn create_runtime(&self) -> std::io::Result<Runtime> {
+            fn create_runtime(&self) -> std::io::Result<tokio::runtime::Runtime> {
                 match self {
                     $($(#[$cfg])? Self::$args(_) => select_runtime!($($runtime)?)(),)*
+                    $($(Self::$group_args(args) => args.command.create_runtime(),)*)?
                 }
             }
 
-            /// Runs the command.
-            pub(crate) async fn run(self, context: &mut CommandContext) -> Result {
+            async fn run(
+                self,
+                context: &mut $crate::context::CommandContext,
+            ) -> $crate::errors::Result {
                 match self {
                     $($(#[$cfg])? Self::$args(args) => $module::run(args, context).await,)*
+                    $($(Self::$group_args(args) => args.command.run(context).await,)*)?
                 }
             }
         }
@@ -72,14 +100,16 @@ macro_rules! declare_commands {
 /// Selects the function that creates a runtime: the one given, or the default.
 macro_rules! select_runtime {
     () => {
-        one_thread
+        $crate::commands::one_thread
     };
     ($runtime:ident) => {
-        $runtime
+        $crate::commands::$runtime
     };
 }
 
 declare_commands! {
+    /// A command and its arguments.
+    enum CliCommand = "";
     init::InitArgs,
     demo::DemoArgs,
     import::ImportArgs,
@@ -100,7 +130,7 @@ declare_commands! {
     ln::LnArgs,
     readlink::ReadlinkArgs,
     stat::StatArgs,
-    stats::StatsArgs,
+    describe::DescribeArgs,
     thumbnail::ThumbnailArgs,
     touch::TouchArgs,
     chmod::ChmodArgs,
@@ -123,30 +153,10 @@ declare_commands! {
     label::LabelArgs,
     blame::BlameArgs,
     anchor::AnchorArgs,
-    redact::RedactArgs,
     conflicts::ConflictsArgs,
-    quarantine::QuarantineArgs,
-    parked::ParkedArgs,
-    info::InfoArgs,
-    compact::CompactArgs,
-    fsck::FsckArgs,
-    backup::BackupArgs,
-    key::KeyCommandArgs,
-    profile::ProfileArgs,
-    repair::RepairArgs,
     serve::ServeArgs => multi_threaded,
     clone::CloneArgs => multi_threaded,
     sync::SyncArgs => resident,
-    #[cfg(feature = "peer")]
-    share::ShareArgs => resident,
-    #[cfg(feature = "peer")]
-    join::JoinArgs => resident,
-    #[cfg(feature = "peer")]
-    relay::RelayArgs => multi_threaded,
-    #[cfg(feature = "peer")]
-    peers::PeersArgs,
-    #[cfg(feature = "peer")]
-    id::IdArgs,
     mcp::McpArgs => two_workers,
     tool::ToolArgs => two_workers,
     token::TokenArgs,
@@ -154,7 +164,10 @@ declare_commands! {
     mirror::MirrorArgs => one_worker,
     config::ConfigArgs,
     completions::CompletionsArgs,
-    man::ManArgs,
+    man::ManArgs;
+    groups:
+    admin::AdminArgs,
+    peer::PeerArgs,
 }
 
 /// Creates the runtime of a command that opens a workspace and ends.

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    ffi::OsString,
     fmt::{self, Write as _},
     io::{self, Write as _},
     path::Path,
@@ -18,7 +19,9 @@ use yfs_server::{ServeError, access::TokenError};
 use yfs_threads::{ThreadError, ThreadFileError};
 use yfs_vfs::{FsCode, FsError, Op};
 
-use crate::{args::CliArgs, discover, format_text::EscapedText};
+use crate::{
+    args::CliArgs, commands::CommandList, discover, format_text::EscapedText, number_options,
+};
 
 /// The result of a command.
 pub(crate) type Result<T = (), E = CommandError> = std::result::Result<T, E>;
@@ -38,8 +41,8 @@ const UNANSWERED_HINT: &str =
     "check that the URL is the one that `yfs serve` prints, and that proxies pass WebSockets";
 
 /// What to do if the workspace is damaged.
-pub(crate) const DAMAGE_HINT: &str =
-    "`yfs fsck` lists the damage; put a backup back, or set it aside with `yfs fsck --repair`";
+pub(crate) const DAMAGE_HINT: &str = "`yfs admin fsck` lists the damage; put a backup back, or \
+                                      set it aside with `yfs admin fsck --repair`";
 
 /// The reason why a command, or a part of one, failed.
 #[derive(Debug)]
@@ -65,8 +68,8 @@ pub(crate) enum CommandError {
 }
 
 /// The reason and the remedy for a file that cannot be read.
-const DAMAGED_HINT: &str =
-    "some of its records are damaged; `yfs fsck` lists them, `yfs fsck --repair` sets them aside";
+const DAMAGED_HINT: &str = "some of its records are damaged; `yfs admin fsck` lists them, \
+                            `yfs admin fsck --repair` sets them aside";
 
 /// The parts of an error message.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -138,6 +141,14 @@ pub(crate) fn write_stderr(text: &str) {
 /// Prints clap's help, version or error message, and returns the exit code.
 pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
     let is_json = std::env::args_os().any(|arg| arg == "--json");
+    // clap prints this help only if no variable of the environment gives an option.
+    if error.kind() == ErrorKind::MissingSubcommand
+        && !is_json
+        && let Err(help) = CliArgs::parse_words(std::env::args_os().chain(["-h".into()]))
+    {
+        write_stderr(help.render().to_string().trim_end());
+        return EXIT_USAGE.into();
+    }
     let tip = error.use_stderr().then(|| tip_of(error)).flatten();
     let text = error.render().to_string();
     if !error.use_stderr() || !is_json {
@@ -168,13 +179,14 @@ pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
 
 /// Returns the command that the user may have meant, where the nearest name is another one.
 fn tip_of(error: &clap::Error) -> Option<String> {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let words: Vec<String> = words.skip_while(|word| word.starts_with('-')).collect();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let words = words.iter().skip(number_options::command_at(&words));
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
     };
-    match (error.kind(), words.first().map(String::as_str)) {
+    match (error.kind(), words.first().map(|word| &**word)) {
         (ErrorKind::InvalidSubcommand, first) => {
             let unknown = word(ContextKind::InvalidSubcommand)?;
             match (first, unknown) {
@@ -194,6 +206,10 @@ fn tip_of(error: &clap::Error) -> Option<String> {
                     "`yfs log` lists all changes, `yfs versions ls FILE` the versions of a file"
                         .to_owned(),
                 ),
+                (Some("help"), _) if words.get(1).is_some_and(|word| word == unknown) => {
+                    tip_of_group(unknown)
+                }
+                (Some(typed), _) if typed == unknown => tip_of_group(unknown),
                 _ => None,
             }
         }
@@ -205,6 +221,17 @@ fn tip_of(error: &clap::Error) -> Option<String> {
             })
         }
         _ => None,
+    }
+}
+
+/// Returns the commands of groups that have the name of an unknown command.
+fn tip_of_group(unknown: &str) -> Option<String> {
+    let calls = CliArgs::calls_of(unknown);
+    let quoted: Vec<String> = calls.iter().map(|call| format!("'{call}'")).collect();
+    match quoted.as_slice() {
+        [] => None,
+        [call] => Some(format!("a similar command exists: {call}")),
+        calls => Some(format!("some similar commands exist: {}", calls.join(", "))),
     }
 }
 

@@ -37,7 +37,7 @@ use futures::future::LocalBoxFuture;
 use yfs_agent::json_query::JsonQueryRunner;
 use yfs_query_worker::serve_json_query;
 
-use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
+use crate::{args::CliArgs, commands::CommandList, context::CommandContext, errors::ErrorReporter};
 
 /// The argument with which `yfs mcp` starts the process of a query.
 const JSON_QUERY: &str = "--serve-json-query";

@@ -50,7 +50,7 @@ test('statistics are typed, and those of the command', async (t) => {
     const analysis = await ws.files.stats(path, { preview: { tokens: 30 } })
     kinds.push(Object.keys(analysis.stats).join())
     const { description, ...rest } = analysis
-    assert.deepEqual(rest, JSON.parse(yfs('stats', '--json', '--preview', '30', path)), path)
+    assert.deepEqual(rest, JSON.parse(yfs('describe', '--json', '--preview', '30', path)), path)
     assert.ok(description.length > 0)
   }
   assert.equal(

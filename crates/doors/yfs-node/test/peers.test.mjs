@@ -124,11 +124,11 @@ test('a blocked peer is disconnected', async (t) => {
   assert.deepEqual(await there.peers.list(), [])
 })
 
-/** Starts `yfs relay` on loopback, and returns its name. */
+/** Starts `yfs peer relay` on loopback, and returns its name. */
 async function relay(t) {
   const command = process.env.YFS_COMMAND
   assert.ok(command, 'YFS_COMMAND must say where the yfs command is')
-  const started = spawn(command, ['relay', '--listen', '127.0.0.1:0', '--json'], {
+  const started = spawn(command, ['peer', 'relay', '--listen', '127.0.0.1:0', '--json'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => started.kill())

@@ -58,7 +58,7 @@ pub(crate) fn analyses_of(
     }
 }
 
-/// Returns what a file contains, as `yfs stats --json` prints it.
+/// Returns what a file contains, as `yfs describe --json` prints it.
 pub(crate) fn stats(
     analyses: &KeptAnalyses,
     path: &VPath,

@@ -1,5 +1,5 @@
-//! `GET /api/peers`, and the metrics of peers. `yfs share` and `yfs join` connect the workspace;
-//! the server reports what they have stored.
+//! `GET /api/peers`, and the metrics of peers. `yfs peer share` and `yfs peer join` connect the
+//! workspace; the server reports what they have stored.
 
 use axum::{Json, response::IntoResponse};
 use yfs::Workspace;

@@ -56,8 +56,8 @@ pub enum JoinCodeError {
     /// No peer that offers a code with this number was found.
     #[error(
         "no peer in the local network offers a code with the number {number}; it may have expired \
-         or been used. `--at HOST:PORT` names the address that `yfs share --code` prints, `--relay \
-         HOST:PORT` the relay of the peer"
+         or been used. `--at HOST:PORT` names the address that `yfs peer share --code` prints, \
+         `--relay HOST:PORT` the relay of the peer"
     )]
     NotFound {
         /// The number of the code.

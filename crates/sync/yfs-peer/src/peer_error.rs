@@ -37,7 +37,9 @@ pub enum PeerError {
     #[error("the text is not a valid ticket")]
     BadTicket,
     /// The workspace has no certificate: it was neither shared nor joined.
-    #[error("the workspace is not shared yet; run `yfs share`, or `yfs join` with a ticket")]
+    #[error(
+        "the workspace is not shared yet; run `yfs peer share`, or `yfs peer join` with a ticket"
+    )]
     NotShared,
     /// Only the store that shared the workspace first may sign tickets.
     #[error("only the store that shared the workspace first can create tickets and block peers")]

@@ -6,7 +6,7 @@ use clap::Command;
 
 /// The commands by subject, in the order of `yfs --help`. `yfs -h` shows those of [`MOST_USED`].
 pub(super) const GROUPS: &[(&str, &[&str])] = &[
-    ("Start", &["init", "demo", "import", "export", "config", "completions", "man"]),
+    ("Start", &["init", "demo", "import", "export"]),
     (
         "Files",
         &[
@@ -14,7 +14,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
             "rm", "rmdir", "ln", "readlink", "stat", "touch", "chmod", "trash",
         ],
     ),
-    ("Search", &["find", "glob", "grep", "query", "stats", "du", "thumbnail"]),
+    ("Search", &["find", "glob", "grep", "query", "describe", "du", "thumbnail"]),
     (
         "History",
         &[
@@ -31,30 +31,16 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
             "conflicts",
         ],
     ),
-    ("Server, clones and disk", &["serve", "token", "clone", "sync", "mirror"]),
-    ("Peers", &["share", "join", "peers", "id", "relay"]),
+    ("Sync and peers", &["clone", "sync", "mirror", "peer"]),
     ("Agents", &["mcp", "tool", "thread", "artifact", "audit"]),
-    (
-        "Administration",
-        &[
-            "info",
-            "backup",
-            "fsck",
-            "compact",
-            "repair",
-            "redact",
-            "key",
-            "profile",
-            "quarantine",
-            "parked",
-        ],
-    ),
+    ("Server", &["serve", "token"]),
+    ("Administration", &["admin", "config", "completions", "man"]),
 ];
 
 /// The commands that fill one screen.
 const MOST_USED: [&str; 20] = [
-    "init", "demo", "import", "export", "ls", "cat", "write", "edit", "mv", "rm", "grep", "status",
-    "log", "undo", "versions", "serve", "clone", "sync", "share", "mcp",
+    "init", "demo", "import", "export", "ls", "cat", "write", "edit", "rm", "grep", "status",
+    "log", "undo", "versions", "serve", "clone", "sync", "peer", "mcp", "admin",
 ];
 
 /// Lists the commands by subject in the help of `yfs`, or only the most used ones.
@@ -122,7 +108,9 @@ mod tests {
     #[test]
     fn the_long_help_has_all_commands_and_options() {
         let help = with_overview(CliArgs::definition(), false).render_long_help().to_string();
-        for words in ["\n  init ", "\n  parked ", "--workspace <DIR|FILE>", "Exit status: 0"] {
+        for words in
+            ["\n  init ", "\n  peer ", "\n  admin ", "--workspace <DIR|FILE>", "Exit status: 0"]
+        {
             assert!(help.contains(words), "{words:?} in {help}");
         }
     }

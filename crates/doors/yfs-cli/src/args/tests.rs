@@ -6,6 +6,7 @@ use clap::Command;
 use expect_test::expect_file;
 
 use super::{CliArgs, overview::GROUPS};
+use crate::commands::CommandList;
 
 /// The width of the help texts in the reference.
 const WIDTH: usize = 96;
@@ -23,6 +24,34 @@ definition of the command line; `just reference` writes it.
 fn the_reference_is_what_the_command_line_accepts() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/reference/commands.md");
     expect_file![page].assert_eq(&reference());
+}
+
+#[test]
+fn each_command_of_a_group_is_in_no_other_place() {
+    let root = CliArgs::definition();
+    let names = |group: &str| -> Vec<String> {
+        let group = root.find_subcommand(group).expect("the group");
+        subcommands(group).map(|command| command.get_name().to_owned()).collect()
+    };
+    let (admin, peer) = (names("admin"), names("peer"));
+    let top: Vec<&str> = subcommands(&root).map(Command::get_name).collect();
+    assert!(!admin.iter().any(|name| peer.contains(name)));
+    for name in admin.iter().chain(&peer).filter(|name| *name != "ls") {
+        assert!(!top.contains(&name.as_str()), "`{name}` is in a group and outside");
+    }
+}
+
+#[test]
+fn messages_have_the_whole_name_of_a_command() {
+    for (line, name) in [
+        ("yfs ls", "ls"),
+        ("yfs thread list", "thread"),
+        ("yfs admin fsck", "admin fsck"),
+        ("yfs admin key info", "admin key"),
+    ] {
+        let parsed = CliArgs::parse_words(line.split(' ').map(Into::into));
+        assert_eq!(parsed.expect("a valid line").command.name(), name);
+    }
 }
 
 #[test]

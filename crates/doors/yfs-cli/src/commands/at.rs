@@ -7,13 +7,14 @@ use yfs_engine::time::Millis;
 
 use crate::{
     args::{CliArgs, GlobalArgs},
+    commands::CommandList,
     context::CommandContext,
     errors::{CommandError, Result},
     parse_time,
 };
 
 const HELP: &str = "\
-Runs a command that reads files: ls, tree, cat, head, tail, stat, stats, find, glob, grep, du or
+Runs a command that reads files: ls, tree, cat, head, tail, stat, describe, find, glob, grep, du or
 readlink. It sees the files that existed at TIME, with the content that they had. Files that were
 removed later are at their former paths; files that were renamed are at their present ones, because
 renames are not recorded. Keystrokes that form one version appear together. Nothing is changed: to
@@ -31,7 +32,8 @@ JSON and exit status: as the command's.";
 
 /// The commands that read files only.
 const COMMANDS: [&str; 12] = [
-    "ls", "tree", "cat", "head", "tail", "stat", "stats", "find", "glob", "grep", "du", "readlink",
+    "ls", "tree", "cat", "head", "tail", "stat", "describe", "find", "glob", "grep", "du",
+    "readlink",
 ];
 
 /// Run a command on the files as they were at an earlier time

@@ -19,17 +19,17 @@ Settings:
   max-text   the size above which a text is versioned as a whole and not merged: 8M (the default),
              at most 32M; texts that other machines made longer stay texts
   pager      the program that shows long output; cat for none; not with --local
-  peer-lan   whether yfs share and yfs join announce themselves in the local network and search it:
-             on (the default) or off
+  peer-lan   whether yfs peer share and yfs peer join announce themselves in the local network and
+             search it: on (the default) or off
   peer-lan-only  whether they connect with addresses of the local network only: on or off
   peer-listen  the address on which they listen: 192.168.1.5:4700
   peer-relays  up to 4 relays by which peers are reached, with commas between them:
              relay.example.com, 192.0.2.1:4700
   search-index  whether an index for yfs grep is used and kept up: on (the default) or off
 
-The settings of peers are read by yfs share and yfs join; no other command contacts a peer or a
-relay. Tickets name the relays. Unlike those of --relay, relays of peer-relays are not remembered
-in the workspace.
+The settings of peers are read by yfs peer share and yfs peer join; no other command contacts a peer
+or a relay. Tickets name the relays. Unlike those of --relay, relays of peer-relays are not
+remembered in the workspace.
 
 Options and environment variables (YFS_ACTOR, YFS_MAX_SIZE, YFS_PAGER, NO_COLOR) take precedence,
 then the file of the workspace (.yfs/config.toml), then that of the account (YFS_CONFIG, else

@@ -32,7 +32,7 @@ is the bytes, and the line has the `yfs versions restore` that brings the text b
 `resolve` ends the conflict without it.
 
 If a writer gave two peers different changes under the same ids, the file differs between
-them (kind `forked`). `yfs repair PATH` at both keeps both texts, at one gives the other its
+them (kind `forked`). `yfs admin repair PATH` at both keeps both texts, at one gives the other its
 text; the text that was sent here is in the quarantine.
 
 Examples:

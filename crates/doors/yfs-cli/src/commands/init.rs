@@ -7,7 +7,7 @@ use serde_json::json;
 use yfs::{Workspace, WorkspaceOptions};
 
 use crate::{
-    commands::profile::ProfileName,
+    commands::admin::ProfileName,
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
@@ -16,7 +16,7 @@ use crate::{
 
 const HELP: &str = "\
 The workspace is the file DIR/.yfs/workspace.db. To copy a workspace that is in use, run
-`yfs backup`; a plain copy of the file can be inconsistent.
+`yfs admin backup`; a plain copy of the file can be inconsistent.
 
 Examples:
   yfs init                     in the current directory

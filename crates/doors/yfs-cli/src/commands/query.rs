@@ -21,10 +21,11 @@ use crate::{
 const HELP: &str = "\
 A query runs once for each value of a file: of JSON and YAML each document, of JSON lines each line,
 of CSV and TSV each row, as an object whose keys are the names of the columns. The delimiter, and
-whether the first row has names, are those that `yfs stats` shows; without names, they are column_1,
-column_2 and so on. A cell is a number if JSON would write it so, null if it is empty, and otherwise
-text; a column of codes, such as 02108, is text. Of Parquet it runs for each row, with dates and
-times as text and binary values in base64. The format is that of the name; other names are JSON.
+whether the first row has names, are those that `yfs describe` shows; without names, they are
+column_1, column_2 and so on. A cell is a number if JSON would write it so, null if it is empty, and
+otherwise text; a column of codes, such as 02108, is text. Of Parquet it runs for each row, with
+dates and times as text and binary values in base64. The format is that of the name; other names are
+JSON.
 
 JQL gets one value: the only one, or an array of all. It has keys (\"a\"), indexes ([0]), ranges
 ([1:3]), groups (\"a\",\"b\"), pipes (|> and <|), lenses (|={\"a\"=1}), keys (@), flat values (..)

@@ -228,8 +228,8 @@ fn print(status: &WorkspaceStatus<'_>, max_listed: usize, context: &mut CommandC
     print_unsent(status, max_listed, context)?;
     let counts = [
         (status.n_conflicts as u64, "conflict", "conflicts", "`yfs conflicts` lists them"),
-        (status.n_quarantined, "rejected update", "rejected updates", "`yfs quarantine ls`"),
-        (status.n_parked, "update waits", "updates wait", "for others; `yfs parked ls`"),
+        (status.n_quarantined, "rejected update", "rejected updates", "`yfs admin quarantine ls`"),
+        (status.n_parked, "update waits", "updates wait", "for others; `yfs admin parked ls`"),
     ];
     for (count, one, many, hint) in counts.into_iter().filter(|(count, ..)| *count > 0) {
         context.out.line(&format!("\n{} ({hint})", counted(count, one, many)))?;

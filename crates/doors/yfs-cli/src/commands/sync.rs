@@ -56,7 +56,7 @@ If a clone was interrupted, the command completes it. With a token that only rea
 side stay here: the command lists their files and exits with 1.
 
 Exit status: 1 if the server is not reachable or rejects the connection, if changes stay here,
-or if a file has other content elsewhere that no exchange makes equal (`yfs repair --help`).
+or if a file has other content elsewhere that no exchange makes equal (`yfs admin repair --help`).
 
 JSON: {sent, received, new, bytes_sent, bytes_received, blobs, refused};
 with --watch one such object each time both sides are synchronized; with --dry-run {receive: [PATH],
@@ -270,8 +270,8 @@ fn forked_files(
                      conflicts` says more"
                 .to_owned(),
             false => format!(
-                "{path} has other content elsewhere under the same ids; `yfs repair` of it on both \
-                 sides, before they meet again, keeps the words of both"
+                "{path} has other content elsewhere under the same ids; `yfs admin repair` of it \
+                 on both sides, before they meet again, keeps the words of both"
             ),
         };
         messages.insert(path, message);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use clap::Args;
-use yfs_engine::path::VPath;
+use yfs_engine::path::{MAX_LINKS, VPath};
 use yfs_engine::time::Millis;
 use yfs_vfs::{FileSystemExt, CreateMode, FileKind, FsCode, FsError, Op, WriteOptions};
 
@@ -68,9 +68,6 @@ pub(crate) struct TouchArgs {
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
 }
-
-/// The most links that a path to create may go through, as in POSIX.
-const MAX_LINKS: usize = 40;
 
 /// Touches the files.
 pub(crate) async fn run(args: TouchArgs, context: &mut CommandContext) -> Result {

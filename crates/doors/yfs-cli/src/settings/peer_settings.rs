@@ -1,4 +1,4 @@
-//! The settings of `yfs share` and `yfs join`.
+//! The settings of `yfs peer share` and `yfs peer join`.
 
 use std::net::SocketAddr;
 

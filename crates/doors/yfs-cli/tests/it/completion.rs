@@ -22,6 +22,11 @@ fn paths_of_the_workspace_are_completed() {
     assert_eq!(candidates(&["yfs", "versions", "ls", "/draft/p"]), ["/draft/plan.md"]);
     assert_eq!(candidates(&["yfs", "rm", "-r", "/docs/.h"]), ["/docs/.hidden"]);
     assert_eq!(candidates(&["yfs", "vers"]), ["versions"]);
+    assert_eq!(candidates(&["yfs", "admin", "qua"]), ["quarantine"]);
+    assert_eq!(candidates(&["yfs", "admin", "quarantine", "dr"]), ["drop"]);
+    assert_eq!(candidates(&["yfs", "admin", "redact", "/docs/p"]), ["/docs/plan.md"]);
+    assert_eq!(candidates(&["yfs", "peer", "un"]), ["unblock"]);
+    assert!(candidates(&["yfs", "quaran"]).is_empty());
     // Directories of the disk are not paths of the workspace, and a wrong line has no candidates.
     assert!(candidates(&["yfs", "cat", "/nothing/x"]).is_empty());
     let elsewhere = tempfile::tempdir().unwrap();

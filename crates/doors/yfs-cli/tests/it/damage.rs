@@ -51,7 +51,7 @@ fn a_damaged_file_is_an_error_for_every_command_until_it_is_repaired() {
         "log f.txt",
         "log",
         "log --reverse",
-        "fsck",
+        "admin fsck",
     ] {
         let output = run(dir.path(), &line.split(' ').collect::<Vec<_>>());
         let text =
@@ -64,14 +64,14 @@ fn a_damaged_file_is_an_error_for_every_command_until_it_is_repaired() {
     assert!(!dir.path().join("out/f.txt").exists());
     assert_eq!(ok(dir.path(), &["ls"]), "f.txt\nwhole.txt\n");
 
-    let repaired = run(dir.path(), &["fsck", "--repair"]);
+    let repaired = run(dir.path(), &["admin", "fsck", "--repair"]);
     assert_eq!(repaired.status.code(), Some(1));
     let stderr = String::from_utf8_lossy(&repaired.stderr);
     assert!(stderr.contains("/f.txt: 1 record moved to the quarantine"), "{stderr}");
     assert_eq!(ok(dir.path(), &["cat", "f.txt"]), "base\n");
     assert_eq!(ok(dir.path(), &["cat", "whole.txt"]), "whole");
-    ok(dir.path(), &["fsck"]);
-    assert!(ok(dir.path(), &["quarantine", "ls"]).contains("f.txt"));
+    ok(dir.path(), &["admin", "fsck"]);
+    assert!(ok(dir.path(), &["admin", "quarantine", "ls"]).contains("f.txt"));
 }
 
 fn run(dir: &Path, arguments: &[&str]) -> Output {
@@ -91,15 +91,15 @@ fn ok(dir: &Path, arguments: &[&str]) -> String {
 #[test]
 fn a_backup_of_a_damaged_workspace_says_so() {
     let dir = damaged();
-    let saved = run(dir.path(), &["backup", "saved.db"]);
+    let saved = run(dir.path(), &["admin", "backup", "saved.db"]);
     let stderr = String::from_utf8_lossy(&saved.stderr).into_owned();
     assert_eq!(saved.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("the workspace is damaged"), "{stderr}");
     let (dir, _) = with_damaged_blob();
-    assert_eq!(run(dir.path(), &["backup", "saved.db"]).status.code(), Some(1));
+    assert_eq!(run(dir.path(), &["admin", "backup", "saved.db"]).status.code(), Some(1));
     let whole = tempfile::tempdir().unwrap();
     ok(whole.path(), &["init"]);
-    ok(whole.path(), &["backup", "saved.db"]);
+    ok(whole.path(), &["admin", "backup", "saved.db"]);
 }
 
 #[test]
@@ -108,15 +108,15 @@ fn a_text_of_which_nothing_is_left_cannot_be_read_until_it_comes_back() {
     fs::write(dir.path().join("f.txt"), "DAMAGED\n").unwrap();
     ok(dir.path(), &["mirror", ".", "--once"]);
     flip(&dir.path().join(".yfs/workspace.db"), b"DAMAGED");
-    assert_eq!(run(dir.path(), &["fsck", "--repair"]).status.code(), Some(1));
-    for line in ["cat f.txt", "append f.txt --content more", "export / out", "fsck"] {
+    assert_eq!(run(dir.path(), &["admin", "fsck", "--repair"]).status.code(), Some(1));
+    for line in ["cat f.txt", "append f.txt --content more", "export / out", "admin fsck"] {
         let output = run(dir.path(), &line.split(' ').collect::<Vec<_>>());
         assert_eq!(output.status.code(), Some(1), "{line}");
     }
     ok(dir.path(), &["mirror", ".", "--once"]);
     assert_eq!(ok(dir.path(), &["cat", "f.txt"]), "DAMAGED\n");
     assert_eq!(fs::read_to_string(dir.path().join("f.txt")).unwrap(), "DAMAGED\n");
-    ok(dir.path(), &["fsck"]);
+    ok(dir.path(), &["admin", "fsck"]);
 }
 
 /// The store lost its last records, as when the end of `workspace.db-wal` is damaged: reading ended
@@ -171,13 +171,13 @@ fn content_that_is_written_again_replaces_a_damaged_piece() {
     for path in ["copy.bin", "bin/r.bin"] {
         assert!(run(dir.path(), &["cat", path]).stdout == content, "{path}");
     }
-    ok(dir.path(), &["fsck"]);
+    ok(dir.path(), &["admin", "fsck"]);
 }
 
 #[test]
 fn fsck_names_the_files_of_a_damaged_blob_and_takes_it_from_the_directory() {
     let (dir, content) = with_damaged_blob();
-    let checked = run(dir.path(), &["fsck"]);
+    let checked = run(dir.path(), &["admin", "fsck"]);
     let stdout = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert_eq!(checked.status.code(), Some(1), "{stdout}");
     assert!(stdout.contains("/bin/r.bin: blob "), "{stdout}");
@@ -186,17 +186,17 @@ fn fsck_names_the_files_of_a_damaged_blob_and_takes_it_from_the_directory() {
     let good = dir.path().join("bin/good");
     fs::rename(dir.path().join("bin/r.bin"), &good).unwrap();
     fs::write(dir.path().join("bin/r.bin"), "other").unwrap();
-    let repaired = run(dir.path(), &["fsck", "--repair"]);
+    let repaired = run(dir.path(), &["admin", "fsck", "--repair"]);
     assert_eq!(repaired.status.code(), Some(1));
     let stderr = String::from_utf8_lossy(&repaired.stderr).into_owned();
     assert!(stderr.contains("/bin/r.bin: still cannot be read"), "{stderr}");
     assert_eq!(run(dir.path(), &["cat", "bin/r.bin"]).status.code(), Some(1));
 
     fs::rename(&good, dir.path().join("bin/r.bin")).unwrap();
-    let repaired = run(dir.path(), &["fsck", "--repair"]);
+    let repaired = run(dir.path(), &["admin", "fsck", "--repair"]);
     assert_eq!(repaired.status.code(), Some(1), "there was damage");
     assert!(run(dir.path(), &["cat", "bin/r.bin"]).stdout == content);
-    ok(dir.path(), &["fsck"]);
+    ok(dir.path(), &["admin", "fsck"]);
 }
 
 /// Commands went on with a part of the files, and ended with exit code 0.
@@ -217,26 +217,26 @@ fn a_damaged_table_of_files_is_an_error_for_every_command() {
         "trash ls",
         "grep whole /",
         "status",
-        "backup saved.db",
-        "fsck",
+        "admin backup saved.db",
+        "admin fsck",
         "import disk",
         "diff",
         "mcp",
-        "stats /",
-        "info",
+        "describe /",
+        "admin info",
         "du",
         "versions ls whole.txt",
         "mirror . --once",
-        "compact",
+        "admin compact",
         "serve . --port 0",
     ] {
         let output = run(dir.path(), &line.split(' ').collect::<Vec<_>>());
         let code = output.status.code();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(matches!(code, Some(1 | 2)), "{line}: {code:?} {stderr}");
-        assert!(line == "fsck" || stderr.contains("yfs fsck"), "{line}: {stderr}");
+        assert!(line == "admin fsck" || stderr.contains("yfs admin fsck"), "{line}: {stderr}");
     }
-    assert_eq!(run(dir.path(), &["fsck", "--repair"]).status.code(), Some(1));
+    assert_eq!(run(dir.path(), &["admin", "fsck", "--repair"]).status.code(), Some(1));
     ok(dir.path(), &["ls"]);
     ok(dir.path(), &["write", "new.txt", "--content", "new"]);
     assert_eq!(ok(dir.path(), &["cat", "new.txt"]), "new");
@@ -262,21 +262,21 @@ fn damaged_table() -> tempfile::TempDir {
 #[test]
 fn the_content_of_a_file_whose_row_was_damaged_is_recovered() {
     let dir = damaged_table();
-    assert_eq!(run(dir.path(), &["fsck", "--repair"]).status.code(), Some(1));
+    assert_eq!(run(dir.path(), &["admin", "fsck", "--repair"]).status.code(), Some(1));
     assert_eq!(ok(dir.path(), &["ls"]), "whole.txt\n");
-    let checked = run(dir.path(), &["fsck"]);
+    let checked = run(dir.path(), &["admin", "fsck"]);
     let (stdout, stderr) =
         (String::from_utf8_lossy(&checked.stdout), String::from_utf8_lossy(&checked.stderr));
     assert_eq!(checked.status.code(), Some(1), "{stdout} {stderr}");
     assert!(stdout.contains("no file has this content of 29 bytes"), "{stdout}");
     assert!(stderr.contains("fsck --recover"), "{stderr}");
 
-    let recovered = ok(dir.path(), &["fsck", "--recover"]);
+    let recovered = ok(dir.path(), &["admin", "fsck", "--recover"]);
     let path = recovered.split(':').next().unwrap();
     assert!(path.starts_with("/lost+found/"), "{recovered}");
     assert_eq!(ok(dir.path(), &["cat", path]), "words of a file without a row");
     assert!(ok(dir.path(), &["versions", "ls", path]).lines().count() >= 1);
-    ok(dir.path(), &["fsck"]);
+    ok(dir.path(), &["admin", "fsck"]);
 }
 
 /// A path that is nowhere, and a file without lines, are errors with a reason.

@@ -142,7 +142,7 @@ fn use_every_part(workspace: &Workspace) {
     workspace.run(&["label", "/marzipan-dir/marzipan.md", "sorbet"]);
     workspace.run(&["write", "/gone.txt", "--content", "nougat"]);
     workspace.run(&["rm", "/gone.txt"]);
-    workspace.run(&["stats", "/marzipan/1.txt"]);
+    workspace.run(&["describe", "/marzipan/1.txt"]);
     let result = outside.join("marzipan/1.txt");
     workspace.run(&["artifact", "put", result.to_str().unwrap(), "--quiet"]);
     workspace.run(&["thread", "new", "marzipan"]);
@@ -152,7 +152,7 @@ fn use_every_part(workspace: &Workspace) {
     // At the end, because erasing removes the index for searches.
     workspace.run(&["grep", "-rn", "nougat 7", "/"]);
     workspace.command(&["grep", "-rn", "gelato", "/"]).output().unwrap();
-    workspace.run(&["compact", "--quiet"]);
+    workspace.run(&["admin", "compact", "--quiet"]);
 }
 
 /// Runs what reads, and may keep what it made of the content.
@@ -174,11 +174,21 @@ fn read_and_describe(workspace: &Workspace, outside: &Path) {
     workspace.run(&["thread", "fork", "marzipan", "marzipan-two"]);
     workspace.run(&["write", "/marzipan-secret", "--content", "nougat secret\n"]);
     workspace.run(&["write", "/marzipan-secret", "--content", "nougat\n"]);
-    workspace.run(&["redact", "--yes", "--quiet", "/marzipan-secret", "--reason", "sorbet"]);
+    workspace.run(&[
+        "admin",
+        "redact",
+        "--yes",
+        "--quiet",
+        "/marzipan-secret",
+        "--reason",
+        "sorbet",
+    ]);
     workspace.run(&["rm", "/marzipan-secret"]);
     workspace.run(&["trash", "empty", "--keep", "0s", "--quiet"]);
     workspace.run(&["undo", "--yes", "--quiet"]);
-    for args in [&["log"][..], &["info"], &["status"], &["du"], &["blame", "/marzipan/1.txt"]] {
+    for args in
+        [&["log"][..], &["admin", "info"], &["status"], &["du"], &["blame", "/marzipan/1.txt"]]
+    {
         workspace.run(args);
     }
 }
@@ -207,7 +217,7 @@ fn no_byte_of_the_workspace_is_plain() {
     let backup = workspace.path().join("backups");
     fs::create_dir(&backup).unwrap();
     let file = backup.join("backup.db");
-    workspace.run(&["backup", "--quiet", file.to_str().unwrap()]);
+    workspace.run(&["admin", "backup", "--quiet", file.to_str().unwrap()]);
     let named = file.to_str().unwrap();
     assert_eq!(
         workspace.run(&["--workspace", named, "cat", "/marzipan/3.txt"]).lines().count(),
@@ -226,7 +236,7 @@ fn no_byte_of_the_workspace_is_plain() {
         let has = |path: &PathBuf| contains(&fs::read(path).unwrap(), marker.as_bytes());
         assert!(files_below(&exported).iter().any(has), "{marker}");
     }
-    workspace.run(&["fsck", "--quiet"]);
+    workspace.run(&["admin", "fsck", "--quiet"]);
     workspace.assert_nothing_is_plain(&store, "at the end");
 }
 
@@ -303,7 +313,8 @@ fn a_key_that_does_not_fit_is_one_error() {
         assert_eq!(text.lines().count(), 1, "{text}");
         text
     };
-    for args in [&["cat", "/a"][..], &["write", "/a", "--content", "b"], &["ls"], &["key", "info"]]
+    for args in
+        [&["cat", "/a"][..], &["write", "/a", "--content", "b"], &["ls"], &["admin", "key", "info"]]
     {
         let text = fail(&mut yfs(&workspace.work(), args));
         assert!(text.contains("no key file was given; pass --key-file"), "{text}");
@@ -341,10 +352,19 @@ fn a_passphrase_is_changed_and_the_content_stays() {
     let run = |args: &[&str]| succeed(args, yfs(&work, args).output().unwrap());
     run(&["init", "--quiet", "--encrypt", "--passphrase-file", &old]);
     run(&["write", "/a", "--content", "nougat", "--passphrase-file", &old]);
-    let info = run(&["key", "info", "--json", "--passphrase-file", &old]);
+    let info = run(&["admin", "key", "info", "--json", "--passphrase-file", &old]);
     let info: Value = serde_json::from_str(&info).unwrap();
     assert_eq!((&info["opens_with"], &info["memory_kib"]), (&"passphrase".into(), &65536.into()));
-    run(&["key", "change", "--quiet", "--passphrase-file", &old, "--new-passphrase-file", &new]);
+    run(&[
+        "admin",
+        "key",
+        "change",
+        "--quiet",
+        "--passphrase-file",
+        &old,
+        "--new-passphrase-file",
+        &new,
+    ]);
     let output = yfs(&work, &["cat", "/a", "--passphrase-file", &old]).output().unwrap();
     assert!(!output.status.success());
     assert_eq!(run(&["cat", "/a", "--passphrase-file", &new]), "nougat");
@@ -353,7 +373,7 @@ fn a_passphrase_is_changed_and_the_content_stays() {
     // A key file that does not exist is made.
     let key = directory.path().join("key");
     let key = key.to_str().unwrap();
-    run(&["key", "change", "--quiet", "--passphrase-file", &new, "--new-key-file", key]);
+    run(&["admin", "key", "change", "--quiet", "--passphrase-file", &new, "--new-key-file", key]);
     assert_eq!(run(&["cat", "/a", "--key-file", key]), "nougat");
     let output = yfs(&work, &["cat", "/a"]).env("YFS_KEY_FILE", key).output().unwrap();
     assert_eq!(succeed(&["cat"], output), "nougat");
@@ -364,7 +384,7 @@ fn damage_is_found_and_repaired_and_nothing_gets_plain() {
     let workspace = Workspace::create();
     use_every_part(&workspace);
     let store = workspace.work().join(".yfs");
-    let id = workspace.run(&["info", "--json"]);
+    let id = workspace.run(&["admin", "info", "--json"]);
     let id = serde_json::from_str::<Value>(&id).unwrap()["id"].as_str().unwrap().to_owned();
     let file = store.join("workspace.db");
     workspace.run(&["write", "/marzipan-large", "--content", &"nougat ".repeat(500)]);
@@ -376,7 +396,7 @@ fn damage_is_found_and_repaired_and_nothing_gets_plain() {
     let largest = "SELECT n FROM chunk ORDER BY len DESC LIMIT 1";
     change(&format!("UPDATE chunk SET data = zeroblob(length(data)) WHERE n = ({largest})"));
     let check = |options: &[&str]| {
-        let args = [&["fsck"], options].concat();
+        let args = [&["admin", "fsck"], options].concat();
         let output = workspace.command(&args).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         (output.status.code(), text + &String::from_utf8(output.stderr).unwrap())
@@ -392,7 +412,7 @@ fn damage_is_found_and_repaired_and_nothing_gets_plain() {
     workspace.assert_nothing_is_plain(&store, "after damage was accepted");
     check(&["--repair"]);
     workspace.assert_nothing_is_plain(&store, "after a repair");
-    assert!(workspace.run(&["quarantine", "ls"]).contains("marzipan-large"));
+    assert!(workspace.run(&["admin", "quarantine", "ls"]).contains("marzipan-large"));
     assert_eq!(workspace.run(&["cat", "/marzipan/3.txt"]).lines().count(), 200);
 
     // The last record of the table of files.
@@ -441,7 +461,7 @@ fn a_clone_is_sealed_under_its_own_key() {
 
     // An older backup in the place of the workspace: the mirror merges, and deletes nothing.
     let backup = workspace.path().join("backup.db");
-    run(&clone, &["backup", "--quiet", backup.to_str().unwrap()]);
+    run(&clone, &["admin", "backup", "--quiet", backup.to_str().unwrap()]);
     fs::write(clone.join("profiterole.txt"), "nougat that is newer").unwrap();
     run(&clone, &["mirror", ".", "--once", "--quiet"]);
     for suffix in ["", "-wal", "-shm"] {
@@ -461,14 +481,15 @@ fn a_killed_change_of_the_key_leaves_one_of_both() {
     let mut current = workspace.path().join("key");
     let begun = Instant::now();
     let same = current.to_str().unwrap();
-    workspace.run(&["key", "change", "--quiet", "--new-key-file", same]);
+    workspace.run(&["admin", "key", "change", "--quiet", "--new-key-file", same]);
     let usual = begun.elapsed();
     let (mut round, mut n_changed) = (0_u8, 0);
     // More if the machine is so slow to kill that none was killed in time.
     while round < 40 || n_changed == round {
         let next = workspace.path().join(format!("key-{round}"));
         fs::write(&next, [round + 1; 32]).unwrap();
-        let mut change = yfs(&workspace.work(), &["key", "change", "--quiet", "--key-file"]);
+        let mut change =
+            yfs(&workspace.work(), &["admin", "key", "change", "--quiet", "--key-file"]);
         change.arg(&current).arg("--new-key-file").arg(&next).stderr(Stdio::null());
         let mut change = change.spawn().unwrap();
         // From at once to when it ends, or later.
@@ -505,7 +526,7 @@ fn a_key_file_in_the_directory_is_remarked() {
     fs::create_dir(directory.path().join("one")).unwrap();
     assert!(init("one/key", "one"));
     assert!(!init("key", "two"));
-    let args = ["key", "change", "--key-file", "../key", "--new-key-file", "mine"];
+    let args = ["admin", "key", "change", "--key-file", "../key", "--new-key-file", "mine"];
     let output = yfs(&directory.path().join("two"), &args).output().unwrap();
     assert!(String::from_utf8(output.stderr).unwrap().contains("keep it elsewhere"));
 }

@@ -42,18 +42,19 @@ fn a_store_that_cannot_be_written_is_no_error() {
     yfs(dir.path(), &["write", "/a.csv", "--content", "name,n\nx,1\n"]);
     // For root the file can be written all the same.
     let backup = dir.path().join("read-only.db");
-    yfs(dir.path(), &["backup", "--quiet", backup.to_str().unwrap()]);
+    yfs(dir.path(), &["admin", "backup", "--quiet", backup.to_str().unwrap()]);
     let mut permissions = backup.metadata().unwrap().permissions();
     permissions.set_readonly(true);
     std::fs::set_permissions(&backup, permissions).unwrap();
     let workspace = format!("--workspace={}", backup.display());
     let stats: Value =
-        serde_json::from_str(&yfs(dir.path(), &[&workspace, "stats", "--json", "/a.csv"])).unwrap();
+        serde_json::from_str(&yfs(dir.path(), &[&workspace, "describe", "--json", "/a.csv"]))
+            .unwrap();
     assert_eq!(stats["stats"]["Csv"]["rows"], 1);
 }
 
 fn n_rows(dir: &Path) -> u64 {
-    let stats: Value = serde_json::from_str(&yfs(dir, &["stats", "--json", "/a.csv"])).unwrap();
+    let stats: Value = serde_json::from_str(&yfs(dir, &["describe", "--json", "/a.csv"])).unwrap();
     stats["stats"]["Csv"]["rows"].as_u64().unwrap()
 }
 

@@ -88,7 +88,7 @@ fn what_was_acknowledged_survives_a_kill() {
         assert_eq!(ok(dir.path(), &["cat", &name]), "kept");
     }
     assert_eq!(ok(dir.path(), &["ls"]).lines().count(), 5);
-    ok(dir.path(), &["fsck", "--quiet"]);
+    ok(dir.path(), &["admin", "fsck", "--quiet"]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_full_disk_is_one_clear_error_and_changes_nothing() {
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     assert_eq!(ok(dir.path(), &["ls"]), "before\n");
     assert_eq!(ok(dir.path(), &["cat", "before"]), "before");
-    ok(dir.path(), &["fsck", "--quiet"]);
+    ok(dir.path(), &["admin", "fsck", "--quiet"]);
     ok(dir.path(), &["write", "after", "--content", "after"]);
 }
 

@@ -143,7 +143,7 @@ fn threads_have_files_of_their_own() {
 
 #[test]
 fn statistics_say_what_files_contain() {
-    check("stats");
+    check("describe");
 }
 
 #[test]
@@ -159,6 +159,11 @@ fn large_results_become_files() {
 #[test]
 fn tokens_are_listed_and_revoked() {
     check("tokens");
+}
+
+#[test]
+fn rare_commands_and_those_of_peers_have_groups() {
+    check("groups");
 }
 
 #[test]

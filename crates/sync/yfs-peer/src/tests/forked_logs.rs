@@ -47,7 +47,7 @@ fn forked_files(peer: &TestPeer) -> Vec<String> {
     forked.map(|conflict| conflict.path).collect()
 }
 
-/// Lists the peers that `yfs peers` names for a fork, as the numbers of their files.
+/// Lists the peers that `yfs peer ls` names for a fork, as the numbers of their files.
 fn named(at: &TestPeer, peers: &[&TestPeer]) -> Vec<u64> {
     let list = read_status(at.workspace(), true).unwrap();
     let number = |peer: &&TestPeer| {

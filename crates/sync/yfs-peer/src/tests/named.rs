@@ -1,5 +1,5 @@
-//! What `yfs peers` shows of peers in bad company: real connections over QUIC on loopback, to a
-//! node that runs as `yfs share` does.
+//! What `yfs peer ls` shows of peers in bad company: real connections over QUIC on loopback, to a
+//! node that runs as `yfs peer share` does.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},

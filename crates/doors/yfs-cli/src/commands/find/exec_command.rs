@@ -8,7 +8,10 @@ use std::{env, io, process::Command};
 
 use yfs_engine::time::Millis;
 
-use crate::{commands::CliCommand, parse_time};
+use crate::{
+    commands::{CliCommand, CommandList},
+    parse_time,
+};
 
 /// Programs of the host that take no paths.
 const HARMLESS_PROGRAMS: [&str; 4] = ["echo", "printf", "true", "false"];

@@ -1,4 +1,4 @@
-//! `yfs share --code` and `--qr`: short forms of a ticket.
+//! `yfs peer share --code` and `--qr`: short forms of a ticket.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use yfs_peer::{
 };
 
 use crate::{
-    commands::peer_run::PeerNetworkArgs,
+    commands::peer::peer_run::PeerNetworkArgs,
     context::CommandContext,
     errors::{CommandError, Result, write_stderr},
     parse_time,
@@ -121,7 +121,7 @@ impl OfferedCode {
         CodeReport(tokio::spawn(async move {
             let outcome = wait_for_end(self.host.outcome()).await;
             if !self.is_quiet {
-                write_stderr(&format!("yfs share: {}", text_of(outcome)));
+                write_stderr(&format!("yfs peer share: {}", text_of(outcome)));
             }
             // The host explains the end to late joiners for some minutes.
             std::future::pending::<()>().await;
@@ -151,9 +151,10 @@ fn text_of(outcome: JoinCodeOutcome) -> &'static str {
     match outcome {
         JoinCodeOutcome::Used => "the code was used",
         JoinCodeOutcome::WrongWords => {
-            "a peer tried the code with wrong words, which ended it; run `yfs share --code` again"
+            "a peer tried the code with wrong words, which ended it; run `yfs peer share --code` \
+             again"
         }
-        JoinCodeOutcome::Expired => "the code has expired; run `yfs share --code` again",
+        JoinCodeOutcome::Expired => "the code has expired; run `yfs peer share --code` again",
     }
 }
 

@@ -1,4 +1,4 @@
-//! `yfs profile`: prints or converts the schema of rich text.
+//! `yfs admin profile`: prints or converts the schema of rich text.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -13,8 +13,8 @@ use the node names of one schema:
   commonmark  names of prosemirror-markdown
 
 Examples:
-  yfs profile                       print the schema
-  yfs profile convert commonmark    convert all documents; close all editors first
+  yfs admin profile                       print the schema
+  yfs admin profile convert commonmark    convert all documents; close all editors first
 
 JSON: {profile}; of convert: {profile, files, converted}.";
 
@@ -27,7 +27,7 @@ pub(crate) struct ProfileArgs {
     command: Option<ProfileCommand>,
 }
 
-/// The subcommands of `yfs profile`.
+/// The subcommands of `yfs admin profile`.
 #[derive(Debug, Subcommand)]
 enum ProfileCommand {
     /// Convert all documents to another schema

@@ -1,4 +1,4 @@
-//! `yfs share`: invites a peer, and connects the workspace with its peers.
+//! `yfs peer share`: invites a peer, and connects the workspace with its peers.
 
 use std::{path::Path, time::Duration};
 
@@ -15,8 +15,10 @@ use yfs_vfs::{FileKind, Op};
 use crate::{
     commands::{
         mirror,
-        peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
-        share_code::{self, JoinCodeArgs, OfferedCode},
+        peer::{
+            peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
+            share_code::{self, JoinCodeArgs, OfferedCode},
+        },
     },
     context::CommandContext,
     discover,
@@ -25,20 +27,20 @@ use crate::{
 };
 
 const HELP: &str = "\
-The command prints a ticket. Any person who has it can join with `yfs join TICKET DIR`, so send it
-as you would send a password. The command then keeps running: it connects the workspace with all its
-peers, and keeps the directory of the workspace synchronized if `yfs mirror` or `yfs join` made it.
-If another process does so already, it prints the ticket and ends.
+The command prints a ticket. Any person who has it can join with `yfs peer join TICKET DIR`, so send
+it as you would send a password. The command then keeps running: it connects the workspace with all
+its peers, and keeps the directory of the workspace synchronized if `yfs mirror` or `yfs peer join`
+made it. If another process does so already, it prints the ticket and ends.
 
 With --code it prints a join code instead, such as 7-amber-falcon, which is short enough to say:
-the other person runs `yfs join CODE DIR` in the same network, or with --relay and the same relay,
-or with --at and one of the addresses that are printed. The code gives a ticket for one peer, once,
-within 10 minutes. The first attempt with wrong words ends it. Its number has 4 digits if a relay
-brings the two together: the relay learns neither words nor ticket.
+the other person runs `yfs peer join CODE DIR` in the same network, or with --relay and the same
+relay, or with --at and one of the addresses that are printed. The code gives a ticket for one peer,
+once, within 10 minutes. The first attempt with wrong words ends it. Its number has 4 digits if a
+relay brings the two together: the relay learns neither words nor ticket.
 
 The connection is direct and encrypted, from this machine to the other, without a server. One
 of the two must be able to reach the other, by the local network or by a port that a router
-forwards. Else name a relay that both reach with --relay: `yfs relay` is one. No relay is
+forwards. Else name a relay that both reach with --relay: `yfs peer relay` is one. No relay is
 contacted unless it was named, here, in a ticket or by `yfs config peer-relays`. While the command
 runs, the machines in the local network see that a peer of yfs is there, and the other peers of the
 workspace find it; --no-lan prevents both. Peers that can't reach each other also meet through a
@@ -48,20 +50,20 @@ The first store that shares a workspace is its owner: only there can tickets be 
 blocked.
 
 With --path the peer gets one directory as a workspace of its own, with the whole history of
-its files, and no name or content of others. The command keeps both equal; `yfs share` and
-`yfs join` resume it after a restart. The directory may be renamed and moved. A file that is
+its files, and no name or content of others. The command keeps both equal; `yfs peer share` and
+`yfs peer join` resume it after a restart. The directory may be renamed and moved. A file that is
 moved out of it goes to the trash of the peer.
 
 Examples:
-  yfs share                                       a ticket that allows to write, without an end
-  yfs share --read-only --expires 7d --for ben
-  yfs share --once                                admits one peer, while this command runs
-  yfs share --listen 192.168.1.5:4700 --lan-only
-  yfs share --code                                a code of words
-  yfs share --code --relay relay.example.com      a code for a person behind another router
-  yfs share --qr                                  the ticket as a QR code as well
-  yfs share --relay relay.example.com             for peers behind routers
-  yfs share --path /docs                          one directory
+  yfs peer share                                       a ticket that allows to write, without an end
+  yfs peer share --read-only --expires 7d --for ben
+  yfs peer share --once                                admits one peer, while this command runs
+  yfs peer share --listen 192.168.1.5:4700 --lan-only
+  yfs peer share --code                                a code of words
+  yfs peer share --code --relay relay.example.com      a code for a person behind another router
+  yfs peer share --qr                                  the ticket as a QR code as well
+  yfs peer share --relay relay.example.com             for peers behind routers
+  yfs peer share --path /docs                          one directory
 
 JSON: {ticket, ticket_id, peer, addresses, relays, rights, expires, once}, with --code {code,
 code_addresses, code_expires} instead of ticket, with --path also {path}; then one line
@@ -83,7 +85,7 @@ pub(crate) struct ShareArgs {
     /// The ticket admits one peer
     #[arg(long)]
     once: bool,
-    /// For whom the ticket is, as `yfs peers` shows it
+    /// For whom the ticket is, as `yfs peer ls` shows it
     #[arg(long = "for", value_name = "NAME", default_value = "")]
     label: String,
     #[command(flatten)]
@@ -106,7 +108,7 @@ struct SharedPart<'s> {
     scope: PeerRunScope<'s>,
 }
 
-/// Runs `yfs share`.
+/// Runs `yfs peer share`.
 pub(crate) async fn run(args: ShareArgs, context: &mut CommandContext) -> Result {
     let request = request(&args)?;
     let path = args.path.as_deref().map(|path| context.path(path)).transpose()?;
@@ -239,7 +241,7 @@ async fn offer(
     }
     context.out.flush()?;
     let id = ticket.signed.grant.id;
-    context.remark(&format!("ticket {id}; to withdraw it: yfs peers block {id}"));
+    context.remark(&format!("ticket {id}; to withdraw it: yfs peer block {id}"));
     Ok(offered)
 }
 

@@ -1,8 +1,8 @@
-//! `yfs peers`: lists the peers of the workspace, and names, blocks or forgets them.
+//! `yfs peer ls`: lists the peers of the workspace.
 
 use std::{io::ErrorKind, path::Path, time::Duration};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use serde_json::Value;
 use tokio::time::timeout;
 use yfs::Workspace;
@@ -11,7 +11,10 @@ use yfs_peer::{LocalPresence, PeerGroups, PeerStatus};
 use yfs_server::{peer_json, presence_json};
 use yfs_wire::{PeerPresenceJson, rfc3339};
 
-use crate::{context::CommandContext, discover, errors::Result, format_text::sentence_size};
+use crate::{
+    commands::peer::named_peers::open_peers, context::CommandContext, errors::Result,
+    format_text::sentence_size,
+};
 
 /// How long the process that connects the peers may take to list who is there.
 const PRESENCE_WITHIN: Duration = Duration::from_secs(5);
@@ -20,22 +23,9 @@ const HELP: &str = "\
 Below each peer are the files that are open in editors at its server, and the names that the
 editors show.
 
-NAME is the name that `rename` gave, the one for which the ticket was made, or the beginning of an
-id (4 digits or more).
-
-A block withdraws the rights of a key, or of a ticket and all keys that joined with it. It spreads
-to all peers, and cannot be withdrawn; the peer keeps what it has received. Only the owner's store
-can make one; elsewhere, `block` ends the connections of this store only, and `unblock` allows them
-again.
-
 Examples:
-  yfs peers
-  yfs peers ls --json
-  yfs peers rename 3f9a21 ben
-  yfs peers block ben
-  yfs peers block 0a1b2c3d4e5f60718293a4b5        a ticket, by the id that `share` prints
-  yfs peers unblock ben
-  yfs peers forget ben                            until it connects again
+  yfs peer ls
+  yfs peer ls --json
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
 behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, forked, faults, error,
@@ -45,90 +35,26 @@ null; behind is the number of documents that changed here since the peer had eve
 (behind_at_least: within the last 10,000 updates); forked is the number of files that the peer sent
 with other content under the same ids (`yfs conflicts`).";
 
-/// List the peers of the workspace, and name, block or forget them
+/// List the peers of the workspace and of its shared directories
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub(crate) struct PeersArgs {
-    /// The subcommand.
-    #[command(subcommand)]
-    action: Option<PeersAction>,
-}
+pub(crate) struct PeerLsArgs {}
 
-/// The subcommands of `yfs peers`.
-#[derive(Debug, Subcommand)]
-enum PeersAction {
-    /// List the peers (the default)
-    Ls,
-    /// Give a name to a peer
-    Rename {
-        /// The peer
-        peer: String,
-        /// Its new name
-        name: String,
-    },
-    /// Block a peer or a ticket
-    Block {
-        /// The peer, or the id of a ticket
-        #[arg(value_name = "NAME")]
-        target: String,
-    },
-    /// Allow connections with a peer that only this store blocked
-    Unblock {
-        /// The peer
-        #[arg(value_name = "NAME")]
-        peer: String,
-    },
-    /// Do not list a peer, and do not connect with it, until it connects itself
-    Forget {
-        /// The peer
-        #[arg(value_name = "NAME")]
-        peer: String,
-    },
-}
-
-/// Runs `yfs peers`.
-pub(crate) async fn run(args: PeersArgs, context: &mut CommandContext) -> Result {
-    let file = context.file()?;
-    let workspace = context.writable()?;
-    let action = args.action.unwrap_or(PeersAction::Ls);
-    let open = match action {
-        PeersAction::Ls => PeerGroups::open_to_read,
-        _ => PeerGroups::open,
-    };
-    let groups = open(&workspace, Some(&discover::store_dir(&file)))?;
-    for (file, error) in &groups.unreadable {
-        context.remark(&format!("{}: cannot open this share: {error}", file.display()));
-    }
-    let result = run_on(action, &groups, context).await;
+/// Lists the peers.
+pub(crate) async fn run(_: PeerLsArgs, context: &mut CommandContext) -> Result {
+    let groups = open_peers(PeerGroups::open_to_read, context)?;
+    let listed = print_groups(&groups, context).await;
     groups.close()?;
-    result
+    listed
 }
 
-async fn run_on(action: PeersAction, groups: &PeerGroups, context: &mut CommandContext) -> Result {
-    match action {
-        PeersAction::Ls => {
-            for group in groups.iter() {
-                let mut presence = Vec::new();
-                if let Some(dir) = group.store_dir.as_deref().filter(|_| group.is_running()) {
-                    presence = read_presence(dir, &group.workspace, context).await;
-                }
-                print_list(&group.status()?, group.path.as_deref(), &presence, context)?;
-            }
+async fn print_groups(groups: &PeerGroups, context: &mut CommandContext) -> Result {
+    for group in groups.iter() {
+        let mut presence = Vec::new();
+        if let Some(dir) = group.store_dir.as_deref().filter(|_| group.is_running()) {
+            presence = read_presence(dir, &group.workspace, context).await;
         }
-        PeersAction::Rename { peer, name } => groups.rename(&peer, &name)?,
-        PeersAction::Block { target } => {
-            if !groups.block(&target)? {
-                context.remark(
-                    "blocked here only: other peers follow the blocks of the owner's store",
-                );
-            }
-        }
-        PeersAction::Unblock { peer } => {
-            groups.change_note(&peer, |note| note.is_blocked = false)?;
-        }
-        PeersAction::Forget { peer } => {
-            groups.change_note(&peer, |note| note.is_forgotten = true)?;
-        }
+        print_list(&group.status()?, group.path.as_deref(), &presence, context)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `yfs fsck`: checks the integrity of the workspace, and sets damage aside.
+//! `yfs admin fsck`: checks the integrity of the workspace, and sets damage aside.
 
 mod blobs;
 
@@ -53,9 +53,9 @@ files of such contents in /lost+found, with their history.
 Exit status: 1 if there is damage, also if it was repaired; 0 if all of it was accepted.
 
 Examples:
-  yfs fsck
-  yfs fsck --repair
-  yfs fsck --recover
+  yfs admin fsck
+  yfs admin fsck --repair
+  yfs admin fsck --recover
 
 JSON: one object for each problem and each missing content: {doc, path, what}; then {records,
 snapshots, blobs, problems, missing, repaired, without_file, misplaced}.";
@@ -179,7 +179,7 @@ fn check_misplaced(
         show_problem(context, Some(&content.id), content.path.as_deref(), &what)?;
     }
     if !repair && !found.is_empty() {
-        context.remark("`yfs fsck --repair` takes out what does not belong there");
+        context.remark("`yfs admin fsck --repair` takes out what does not belong there");
     }
     Ok(found.len())
 }
@@ -206,7 +206,7 @@ fn show_recoverable(
         show_problem(context, Some(&content.id), path, &what)?;
     }
     if !recover && !contents.is_empty() {
-        context.remark("`yfs fsck --recover` makes files of contents that no file has");
+        context.remark("`yfs admin fsck --recover` makes files of contents that no file has");
     }
     Ok(if recover { 0 } else { contents.len() })
 }

@@ -1,5 +1,5 @@
-//! What `yfs share` and `yfs join` have in common: they connect the workspace with its peers, and
-//! keep the directory synchronized.
+//! What `yfs peer share` and `yfs peer join` have in common: they connect the workspace with its
+//! peers, and keep the directory synchronized.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

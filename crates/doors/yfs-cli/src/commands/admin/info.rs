@@ -1,4 +1,4 @@
-//! `yfs info`: prints statistics of the workspace.
+//! `yfs admin info`: prints statistics of the workspace.
 
 use clap::Args;
 use serde_json::json;
@@ -8,8 +8,8 @@ use crate::{context::CommandContext, errors::Result, format_text::human_size};
 
 const HELP: &str = "\
 Examples:
-  yfs info
-  yfs info --json | jq .files
+  yfs admin info
+  yfs admin info --json | jq .files
 
 JSON: {id, file, profile, files, directories, bytes, trashed, parked, quarantined, refused,
 main_bytes, store}.";

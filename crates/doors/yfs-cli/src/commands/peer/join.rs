@@ -1,4 +1,4 @@
-//! `yfs join`: makes a clone of a peer's workspace, and connects it with its peers.
+//! `yfs peer join`: makes a clone of a peer's workspace, and connects it with its peers.
 
 use std::{
     io::{BufRead, Read},
@@ -13,7 +13,7 @@ use yfs_peer::{JoinCode, JoinCodeError, JoinCodeSearch, PeerMembership, PeerNode
 use crate::{
     commands::{
         clone, mirror,
-        peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
+        peer::peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
     },
     context::CommandContext,
     discover,
@@ -27,9 +27,9 @@ clone`. The command then keeps running: it exchanges changes with all peers as t
 keeps the files synchronized. Without TICKET it connects the workspace of the current directory
 again.
 
-TICKET may be a join code, as `yfs share --code` prints it: the peer is searched at the relay of
---relay or of the setting peer-relays, then in the local network, or called at the address of --at.
-A wrong code is of no use afterwards.
+TICKET may be a join code, as `yfs peer share --code` prints it: the peer is searched at the relay
+of --relay or of the setting peer-relays, then in the local network, or called at the address of
+--at. A wrong code is of no use afterwards.
 
 Existing files in DIR are not overwritten or deleted. A file with the path and content of a
 file of the workspace is matched with it. One with different content gets a number, as in
@@ -40,13 +40,13 @@ If the ticket names a relay, a peer that can't be reached directly is reached th
 --no-relay prevents that.
 
 Examples:
-  yfs join yfspeer_... notes
-  yfs join 7-amber-falcon notes
-  yfs join 4711-amber-falcon notes --relay relay.example.com
-  yfs join - notes < ticket.txt                   not in the list of processes
-  cd notes && yfs join                            continue after a restart
-  yfs join yfspeer_... notes --blobs wanted       without past versions of binary files
-  yfs join yfspeer_... notes --no-wait            exit once everything was received
+  yfs peer join yfspeer_... notes
+  yfs peer join 7-amber-falcon notes
+  yfs peer join 4711-amber-falcon notes --relay relay.example.com
+  yfs peer join - notes < ticket.txt                   not in the list of processes
+  cd notes && yfs peer join                            continue after a restart
+  yfs peer join yfspeer_... notes --blobs wanted       without past versions of binary files
+  yfs peer join yfspeer_... notes --no-wait            exit once everything was received
 
 JSON: {received, bytes_received, blobs} for the first exchange, then one line
 {peer, sent, received, new} each time a peer and this side have the same.";
@@ -64,7 +64,7 @@ const MAX_TICKET_LEN: u64 = 64 << 10;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct JoinArgs {
-    /// The ticket or the join code, as `yfs share` prints it; `-` for standard input
+    /// The ticket or the join code, as `yfs peer share` prints it; `-` for standard input
     /// or YFS_TICKET
     ticket: Option<String>,
     /// The directory, which is created if it is missing; it must not contain a workspace
@@ -101,11 +101,12 @@ enum BlobChoice {
     None,
 }
 
-/// Runs `yfs join`.
+/// Runs `yfs peer join`.
 pub(crate) async fn run(args: JoinArgs, context: &mut CommandContext) -> Result {
     let (file, workspace) = match (&args.ticket, &args.dir) {
         (Some(_), None) => {
-            return Err(CommandError::usage("a ticket needs a directory: `yfs join TICKET DIR`"));
+            let message = "a ticket needs a directory: `yfs peer join TICKET DIR`";
+            return Err(CommandError::usage(message));
         }
         (Some(ticket), Some(dir)) => {
             hide_ticket(ticket);
@@ -153,8 +154,8 @@ async fn connect(
 fn check_is_free(file: &Path, dir: &Path) -> Result {
     if file.exists() {
         let message = format!(
-            "{}: the directory contains a workspace already; to connect it again, run `yfs join` \
-             there without a ticket",
+            "{}: the directory contains a workspace already; to connect it again, run \
+             `yfs peer join` there without a ticket",
             dir.display()
         );
         return Err(CommandError::other(message));

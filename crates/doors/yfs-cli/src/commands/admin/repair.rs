@@ -1,5 +1,5 @@
-//! `yfs repair`: repairs files whose content is duplicated, has the wrong form, or is another one
-//! at other peers.
+//! `yfs admin repair`: repairs files whose content is duplicated, has the wrong form, or is another
+//! one at other peers.
 
 use clap::Args;
 use serde_json::json;
@@ -15,14 +15,14 @@ there twice because peers converted it concurrently without following the rules,
 edits in the form that they had before a rename.
 
 A file of the kind `forked` is another one at another peer, because a writer gave the two
-different changes under the same ids, or its machine was set back with its memory. `yfs repair
+different changes under the same ids, or its machine was set back with its memory. `yfs admin repair
 PATH` at both, before they exchange changes, gives both the two texts, one behind the other. At one
 of the two only, it gives the other that text, and the other text stays in its versions. `--all`
 leaves such files alone.
 
 Examples:
-  yfs repair plan.md
-  yfs repair --all
+  yfs admin repair plan.md
+  yfs admin repair --all
 
 JSON: one object for each file that changed: {path}.";
 

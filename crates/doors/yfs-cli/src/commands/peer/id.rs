@@ -1,4 +1,4 @@
-//! `yfs id`: prints the key by which peers know this workspace's store.
+//! `yfs peer id`: prints the key by which peers know this workspace's store.
 
 use clap::Args;
 use serde_json::json;
@@ -11,19 +11,19 @@ The id is the public key of this store; the secret key is a file beside the work
 its owner may read. Each clone has its own, and a copy of the directory gets another.
 
 Examples:
-  yfs id
-  yfs id --json | jq -r .owner
+  yfs peer id
+  yfs peer id --json | jq -r .owner
 
 JSON: {id, workspace, owner, is_owner, rights, expires, relay_group}; owner is the public key of
 the owner of the workspace, and null if it was never shared; relay_group is the id by which
-relays know its members, for `yfs relay --allow`.";
+relays know its members, for `yfs peer relay --allow`.";
 
 /// Print the id by which peers know this workspace
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct IdArgs {}
 
-/// Runs `yfs id`.
+/// Runs `yfs peer id`.
 pub(crate) async fn run(_args: IdArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let member = PeerMembership::of(&workspace)?;

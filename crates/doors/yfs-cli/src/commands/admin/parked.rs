@@ -1,4 +1,4 @@
-//! `yfs parked`: lists and drops updates that wait for others.
+//! `yfs admin parked`: lists and drops updates that wait for others.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -15,17 +15,17 @@ use crate::{
 };
 
 const HELP: &str = "\
-An update that needs another one, which has not arrived, waits: a file does not show it, and `yfs
-info` counts it. It is applied when the other one arrives. After 30 days, `yfs compact` and programs
-that keep a workspace open move it to the quarantine.
+An update that needs another one, which has not arrived, waits: a file does not show it, and
+`yfs admin info` counts it. It is applied when the other one arrives. After 30 days, `yfs admin
+compact` and programs that keep a workspace open move it to the quarantine.
 
 `drop` deletes everything that waits in files permanently. An editor or a replica that still has it
 sends it again.
 
 Examples:
-  yfs parked ls
-  yfs parked drop /notes/plan.md
-  yfs parked drop --all
+  yfs admin parked ls
+  yfs admin parked drop /notes/plan.md
+  yfs admin parked drop --all
 
 JSON of ls: one object per line: {doc, path, client, clock, bytes, since, waits_for: {client,
 clock}, author}. JSON of drop: {dropped}.";
@@ -39,7 +39,7 @@ pub(crate) struct ParkedArgs {
     command: ParkedCommand,
 }
 
-/// The subcommands of `yfs parked`.
+/// The subcommands of `yfs admin parked`.
 #[derive(Debug, Subcommand)]
 enum ParkedCommand {
     /// List the updates that wait

@@ -1,4 +1,4 @@
-//! `yfs backup`: writes a consistent copy of the workspace.
+//! `yfs admin backup`: writes a consistent copy of the workspace.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ the command says so.
 Exit status: 0; 1 if there is no copy, or if the workspace is damaged.
 
 Examples:
-  yfs backup ~/backups/notes.db
+  yfs admin backup ~/backups/notes.db
 
 JSON: {file, bytes, problems}.")]
 pub(crate) struct BackupArgs {

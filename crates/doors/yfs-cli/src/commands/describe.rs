@@ -1,4 +1,4 @@
-//! `yfs stats`: prints what files contain.
+//! `yfs describe`: prints what files contain.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ different values are estimates (standard error 1.6 %), all other counts are exac
 kept in the workspace until the file changes.
 
 Examples:
-  yfs stats gauges.csv              columns with types, different and empty values
-  yfs stats --json api.json         schema, depth, values and cardinality by path
-  yfs stats server.log --preview 200
-  yfs at yesterday stats gauges.csv
+  yfs describe gauges.csv              columns with types, different and empty values
+  yfs describe --json api.json         schema, depth, values and cardinality by path
+  yfs describe server.log --preview 200
+  yfs at yesterday describe gauges.csv
 
 JSON: one object per line: {path, version, mime, size, stats, notes, preview}. stats has one member,
 named Json, JsonArray, Csv, Html, Markdown, Text or Binary; preview is null without --preview.";
@@ -36,7 +36,7 @@ const MAX_TABLE_ROWS: usize = 40;
 /// Print what files contain: types, counts, columns, schemas
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub(crate) struct StatsArgs {
+pub(crate) struct DescribeArgs {
     /// The files
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
@@ -54,7 +54,7 @@ struct StatsTable {
 }
 
 /// Prints the statistics.
-pub(crate) async fn run(args: StatsArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: DescribeArgs, context: &mut CommandContext) -> Result {
     let kept = kept_stats(context)?;
     let paths = context.paths(&args.paths);
     let mut is_first = true;

@@ -1,4 +1,4 @@
-//! `yfs key`: shows and changes the key of an encrypted workspace.
+//! `yfs admin key`: shows and changes the key of an encrypted workspace.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -18,15 +18,15 @@ A workspace that `yfs init --encrypt` created is encrypted: every command needs 
 --passphrase-file, YFS_PASSPHRASE or a prompt, or its key file, from --key-file or YFS_KEY_FILE.
 There is no other way to read it.
 
-`yfs key change` changes what opens the workspace. It is quick, because the files stay encrypted as
-they are, with a random key that the passphrase protects; other processes continue. Backups from
-before still open with the old passphrase.
+`yfs admin key change` changes what opens the workspace. It is quick, because the files stay
+encrypted as they are, with a random key that the passphrase protects; other processes continue.
+Backups from before still open with the old passphrase.
 
 Examples:
-  yfs key info
-  yfs key change                                  asks for the old and the new passphrase
-  yfs key change --new-key-file ~/notes.key       from now on, with this file
-  yfs key change --passphrase-file old --new-passphrase-file new
+  yfs admin key info
+  yfs admin key change                                  asks for the old and the new passphrase
+  yfs admin key change --new-key-file ~/notes.key       from now on, with this file
+  yfs admin key change --passphrase-file old --new-passphrase-file new
 
 JSON of info and change: {encrypted, opens_with, cipher, memory_kib, passes, lanes}; opens_with is
 passphrase or key_file, and null if the workspace is not encrypted; the last three are the cost of
@@ -41,7 +41,7 @@ pub(crate) struct KeyCommandArgs {
     action: KeyAction,
 }
 
-/// The subcommands of `yfs key`.
+/// The subcommands of `yfs admin key`.
 #[derive(Debug, Subcommand)]
 enum KeyAction {
     /// Print whether the workspace is encrypted, and what opens it
@@ -57,7 +57,7 @@ enum KeyAction {
     },
 }
 
-/// Runs `yfs key`.
+/// Runs `yfs admin key`.
 pub(crate) async fn run(args: KeyCommandArgs, context: &mut CommandContext) -> Result {
     let kind = match args.action {
         KeyAction::Info => {
@@ -133,7 +133,7 @@ fn change_failure(error: StoreError) -> CommandError {
     let is_changed = matches!(error, StoreError::OldKeyLeft { .. });
     let error = WorkspaceError::from(error);
     match is_changed {
-        true => CommandError::Hinted(error, "`yfs compact` clears it"),
+        true => CommandError::Hinted(error, "`yfs admin compact` clears it"),
         false => error.into(),
     }
 }

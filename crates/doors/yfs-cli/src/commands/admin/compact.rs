@@ -1,4 +1,4 @@
-//! `yfs compact`: replaces the log with snapshots.
+//! `yfs admin compact`: replaces the log with snapshots.
 
 use clap::Args;
 use serde_json::json;
@@ -9,8 +9,8 @@ use crate::{
 
 const HELP: &str = "\
 Examples:
-  yfs compact
-  yfs compact --json
+  yfs admin compact
+  yfs admin compact --json
 
 JSON: {documents, compacted, kept, bytes_before, bytes_after}.";
 

@@ -1,4 +1,4 @@
-//! `yfs relay`: passes encrypted datagrams between peers that cannot reach each other.
+//! `yfs peer relay`: passes encrypted datagrams between peers that cannot reach each other.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 const HELP: &str = "\
-Run it on a machine that all peers reach, and name it with `yfs share --relay HOST:PORT`. It
+Run it on a machine that all peers reach, and name it with `yfs peer share --relay HOST:PORT`. It
 needs no workspace and keeps nothing on the disk. What it passes on is encrypted from peer to
 peer. It sees the keys and addresses of the peers, which of them belong together, and how much
 they send.
@@ -26,17 +26,17 @@ of the same workspace, which know a secret that is derived from the ticket. The 
 reports to both peers the address of the other, and they connect directly if their routers allow
 that.
 
-It also brings the two sides of a join code together (`yfs share --code --relay`): it knows the
+It also brings the two sides of a join code together (`yfs peer share --code --relay`): it knows the
 number of the code, and neither its words nor the ticket.
 
 Without --allow, the relay serves all peers that can send to it. With it, only these peers and
 workspaces offer join codes; the person who has such a code needs no permission.
 
 Examples:
-  yfs relay                                       on UDP port 4690 of all addresses
-  yfs relay --listen 192.0.2.1:4700
-  yfs relay --allow \"$(yfs id --json | jq -r .relay_group)\"   one workspace only
-  yfs relay --json --stats-every 10s
+  yfs peer relay                                       on UDP port 4690 of all addresses
+  yfs peer relay --listen 192.0.2.1:4700
+  yfs peer relay --allow \"$(yfs peer id --json | jq -r .relay_group)\"   one workspace only
+  yfs peer relay --json --stats-every 10s
 
 JSON: {listening}, then one line {peers, registered, refused, forwarded, forwarded_bytes, calls,
 codes, knocks, over_limit, no_target, no_sender, malformed} whenever a count has changed, and at the
@@ -49,8 +49,8 @@ pub(crate) struct RelayArgs {
     /// Listen on this address [default: port 4690 of all addresses]
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
-    /// Serve only this peer, by its id, or this workspace, by the `relay_group` of `yfs id --json`;
-    /// can be given several times
+    /// Serve only this peer, by its id, or this workspace, by the `relay_group` of
+    /// `yfs peer id --json`; can be given several times
     #[arg(long, value_name = "ID")]
     allow: Vec<AllowedId>,
     /// The most peers at once
@@ -89,7 +89,7 @@ impl std::str::FromStr for AllowedId {
     }
 }
 
-/// Runs `yfs relay`.
+/// Runs `yfs peer relay`.
 pub(crate) async fn run(args: RelayArgs, context: &mut CommandContext) -> Result {
     let defaults = RelayLimits::default();
     let limits = RelayLimits {

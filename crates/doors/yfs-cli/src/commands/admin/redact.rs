@@ -1,4 +1,4 @@
-//! `yfs redact`: permanently erases deleted content from the history of a file.
+//! `yfs admin redact`: permanently erases deleted content from the history of a file.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -29,10 +29,10 @@ Backups, exports and copies of the workspace file are not changed. The workspace
 completely, so that no trace remains in it.
 
 Examples:
-  yfs redact --dry-run keys.txt         print the text that would be erased: all deleted text
-  yfs redact keys.txt                   ask for confirmation, then erase
-  yfs redact --version 3 keys.txt       erase only text that version 3 contained
-  yfs redact --list keys.txt            list past redactions
+  yfs admin redact --dry-run keys.txt         print the text that would be erased: all deleted text
+  yfs admin redact keys.txt                   ask for confirmation, then erase
+  yfs admin redact --version 3 keys.txt       erase only text that version 3 contained
+  yfs admin redact --list keys.txt            list past redactions
 
 JSON: {path, erased, chars, pieces, blobs, kept, held_by};
 with --list one object per line: {at, actor, reason, chars, blobs}.";
@@ -64,7 +64,7 @@ pub(crate) struct RedactArgs {
     list: bool,
 }
 
-/// Runs `yfs redact`.
+/// Runs `yfs admin redact`.
 pub(crate) async fn run(args: RedactArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     if args.list {
@@ -119,7 +119,7 @@ fn remark_on_shares(
         if !yfs_peer::is_running(share.dir()) {
             let path = shares.path_of(&share.directory)?;
             context.remark(&format!(
-                "the share of {path} has the file, too: `yfs share` erases the text there"
+                "the share of {path} has the file, too: `yfs peer share` erases the text there"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! `yfs quarantine`: lists, shows and drops rejected updates of peers.
+//! `yfs admin quarantine`: lists, shows and drops rejected updates of peers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::{Args, Subcommand};
@@ -20,16 +20,16 @@ const MAX_SHOWN_LEN: usize = 4096;
 
 const HELP: &str = "\
 yfs rejects an update that could damage the documents of other peers. The editor that sent it still
-shows the change; the workspace does not contain it. NUMBER is the one that `yfs quarantine ls`
-prints. Equal updates are stored once and counted. The quarantine keeps at most 16 MiB of one
-document and 64 MiB in all, for 30 days after the last rejection.
+shows the change; the workspace does not contain it. NUMBER is the one that
+`yfs admin quarantine ls` prints. Equal updates are stored once and counted. The quarantine keeps at
+most 16 MiB of one document and 64 MiB in all, for 30 days after the last rejection.
 
 Examples:
-  yfs quarantine ls
-  yfs quarantine show 3
-  yfs quarantine show 3 --raw > update.bin
-  yfs quarantine drop 3
-  yfs quarantine drop --all
+  yfs admin quarantine ls
+  yfs admin quarantine show 3
+  yfs admin quarantine show 3 --raw > update.bin
+  yfs admin quarantine drop 3
+  yfs admin quarantine drop --all
 
 JSON of ls: one object per line: {number, doc, path, first_at, last_at, times, bytes, kept, reason}.
 JSON of show: the same, with content (as text, at most 4 KiB) and base64; of drop: {dropped}.";
@@ -43,7 +43,7 @@ pub(crate) struct QuarantineArgs {
     command: QuarantineCommand,
 }
 
-/// The subcommands of `yfs quarantine`.
+/// The subcommands of `yfs admin quarantine`.
 #[derive(Debug, Subcommand)]
 enum QuarantineCommand {
     /// List the rejected updates, in the order of their first rejection
@@ -164,7 +164,7 @@ fn target_name(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<Str
 /// Returns the error for a number that no update has.
 fn missing_update(number: u64) -> CommandError {
     CommandError::other(format!(
-        "no update {number} in the quarantine; `yfs quarantine ls` lists them"
+        "no update {number} in the quarantine; `yfs admin quarantine ls` lists them"
     ))
 }
 
