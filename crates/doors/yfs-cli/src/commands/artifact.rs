@@ -16,7 +16,7 @@ use yfs_artifacts::{
     content_hash,
 };
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileSystemExt, FileKind, FsCode, WalkOptions};
+use yfs_vfs::{FileKind, FileSystemExt, FsCode, WalkOptions};
 use yfs_wire::{ArtifactJson, ContextJson, Rfc3339Time};
 
 use self::run_command::RunArgs;

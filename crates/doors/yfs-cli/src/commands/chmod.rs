@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use yfs_vfs::{FileSystemExt, FileKind, Op, WalkOptions};
+use yfs_vfs::{FileKind, FileSystemExt, Op, WalkOptions};
 
 use crate::{
     commands::transfer_operands::require_found_directory,

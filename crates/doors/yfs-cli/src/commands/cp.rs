@@ -2,8 +2,9 @@
 
 use clap::{Args, builder::Resettable};
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileSystemExt, 
-    CopyOptions, FileKind, FsCode, FsError, MkdirOptions, Op, RemoveOptions, WalkOptions,
+use yfs_vfs::{
+    CopyOptions, FileKind, FileSystemExt, FsCode, FsError, MkdirOptions, Op, RemoveOptions,
+    WalkOptions,
 };
 
 use crate::{

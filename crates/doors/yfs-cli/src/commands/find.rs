@@ -10,7 +10,7 @@ mod print_format;
 use clap::Args;
 use futures::StreamExt;
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileSystemExt, DirEntry, FileKind, WalkEntry, WalkOptions};
+use yfs_vfs::{DirEntry, FileKind, FileSystemExt, WalkEntry, WalkOptions};
 
 use self::{
     exec_command::ExecEnvironment,

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 use smol_str::{SmolStr, format_smolstr};
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileSystemExt, DirEntry, FileKind, Op, Stat, WalkEntry, WalkOptions};
+use yfs_vfs::{DirEntry, FileKind, FileSystemExt, Op, Stat, WalkEntry, WalkOptions};
 
 use self::plain::PlainListing;
 use crate::{

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use yfs_vfs::{FileSystemExt, FileKind, FsCode, FsError, Op, RemoveOptions, Stat, WalkOptions};
+use yfs_vfs::{FileKind, FileSystemExt, FsCode, FsError, Op, RemoveOptions, Stat, WalkOptions};
 
 use crate::{
     commands::{

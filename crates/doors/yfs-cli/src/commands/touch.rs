@@ -4,7 +4,7 @@ use bytes::Bytes;
 use clap::Args;
 use yfs_engine::path::{MAX_LINKS, VPath};
 use yfs_engine::time::Millis;
-use yfs_vfs::{FileSystemExt, CreateMode, FileKind, FsCode, FsError, Op, WriteOptions};
+use yfs_vfs::{CreateMode, FileKind, FileSystemExt, FsCode, FsError, Op, WriteOptions};
 
 use crate::{
     commands::transfer_operands::require_found_directory,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use yfs_vfs::{FileSystemExt, FileKind, WalkEntry, WalkOptions};
+use yfs_vfs::{FileKind, FileSystemExt, WalkEntry, WalkOptions};
 
 use crate::{
     context::{CommandContext, Fs},
