@@ -1,4 +1,5 @@
-//! A peer that knows only what seed 001 says: whole rows, one clock for all, no cells.
+//! A peer that knows only what `docs/spec/filesystem.md` says: whole rows, one clock for all, no
+//! cells.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,5 @@
-//! Paths as agents write them: absolute, without `..`, `~` and drive letters (seed 002).
+//! Paths as agents write them: absolute, without `..`, `~` and drive letters
+//! (`docs/spec/agent-backends.md`).
 
 use thiserror::Error;
 use yfs_types::path::{PathError, VPath};

@@ -16,9 +16,9 @@ use crate::catalog::RegisteredTool;
 #[non_exhaustive]
 pub enum ToolVocabulary {
     /// `ls`, `read_file`, `write_file`, `edit_file`, `glob`, `grep`, `execute` and, in one profile,
-    /// `delete`: the tools of deepagents and of seed 002.
+    /// `delete`: the tools of deepagents and of `docs/spec/agent-backends.md`.
     DeepAgents(DeepAgentsProfile),
-    /// `fs_read`, `fs_write`, `fs_edit` and nine more: the tools of seed 003.
+    /// `fs_read`, `fs_write`, `fs_edit` and nine more: the tools of `docs/spec/agent-tools.md`.
     FileTools,
     /// `memory`: a directory `/memories` for a model's notes.
     Memory,

@@ -1,4 +1,4 @@
-//! A content in a few lines, from its statistics: the strategies of seed 004.
+//! A content in a few lines, from its statistics: the strategies of `docs/spec/artifacts.md`.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const MAX_FIELDS: usize = 40;
 
 /// Returns the context of a content: what it is, how large, and what to know before reading it.
 ///
-/// Where seed 004 takes the first entry of a map, this takes the first by name.
+/// Where `docs/spec/artifacts.md` takes the first entry of a map, this takes the first by name.
 pub fn describe_stats(stats: &FileStats) -> String {
     match stats {
         FileStats::Json(stats) => describe_json(stats),

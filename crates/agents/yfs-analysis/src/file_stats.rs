@@ -1,4 +1,5 @@
-//! The statistics of a file, one shape for each kind of content: the types of seed 004.
+//! The statistics of a file, one shape for each kind of content: the types of
+//! `docs/spec/artifacts.md`.
 //!
 //! All counts are of the whole file. Lists and maps are bounded, so the first values are in them;
 //! [`ContentAnalysis::notes`](crate::ContentAnalysis) then says that there are more. Maps are

@@ -1,8 +1,9 @@
 //! What a file contains: its type, typed statistics, and previews, in one bounded pass.
 //!
 //! A [`ContentAnalyzer`] takes a content in chunks and returns a [`ContentAnalysis`]: the media
-//! type, [`FileStats`] in the shapes of seed 004, notes about what is left out or wrong, and what a
-//! preview of any length needs. [`describe_stats`] says the same in a few lines for a model.
+//! type, [`FileStats`] in the shapes of `docs/spec/artifacts.md`, notes about what is left out or
+//! wrong, and what a preview of any length needs. [`describe_stats`] says the same in a few lines
+//! for a model.
 //!
 //! ```
 //! use yfs_analysis::{FileStats, PreviewLimit, analyze, describe_stats};

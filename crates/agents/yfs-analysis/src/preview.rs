@@ -34,7 +34,7 @@ pub enum PreviewLimit {
 }
 
 impl Default for PreviewLimit {
-    /// Seed 004: 300 characters.
+    /// `docs/spec/artifacts.md`: 300 characters.
     fn default() -> Self {
         Self::Characters(300)
     }

@@ -1,4 +1,5 @@
-//! The hybrid store of seed 004: small results stay values, large ones become files.
+//! The hybrid store of `docs/spec/artifacts.md`: small results stay values, large ones become
+//! files.
 //!
 //! If the filesystem cannot be written, a result is kept in memory; the reference works all the
 //! same, and the next call tries to write it.
@@ -246,7 +247,8 @@ impl FileSystemArtifactStore {
     }
 }
 
-/// Turns responses of tools into references where they are large, and back (seed 004).
+/// Turns responses of tools into references where they are large, and back
+/// (`docs/spec/artifacts.md`).
 #[derive(Debug)]
 pub struct ToolResponseProcessor {
     store: FileSystemArtifactStore,

@@ -6,7 +6,8 @@ use thiserror::Error;
 use yfs_analysis::PreviewLimit;
 use yfs_types::path::VPath;
 
-/// The configuration of seed 004: a directory of the host, one threshold, one strategy.
+/// The configuration of `docs/spec/artifacts.md`: a directory of the host, one threshold, one
+/// strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystemConfig {
     /// The root of the artifacts, on the host.
@@ -131,7 +132,8 @@ impl NamespaceStrategy {
         }
     }
 
-    /// Returns the strategy of seed 004's runtime: `runs/{thread_id}/{task_id}/{file_id}`.
+    /// Returns the strategy of the runtime in `docs/spec/artifacts.md`:
+    /// `runs/{thread_id}/{task_id}/{file_id}`.
     pub fn runs() -> Self {
         Self::Custom("runs/{thread_id}/{task_id}/{file_id}".to_owned())
     }

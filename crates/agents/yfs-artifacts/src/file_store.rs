@@ -30,7 +30,7 @@ pub(crate) const MARK: &str = "artifact";
 /// The member with the BLAKE3 hash of the stored content, in hexadecimal.
 const CHECKSUM_MARK: &str = "artifact_checksum";
 
-/// The operations on stored files (seed 004).
+/// The operations on stored files (`docs/spec/artifacts.md`).
 #[async_trait]
 pub trait FileSystemOps: Send + Sync {
     /// Stores the result of a call and returns the reference.
@@ -342,7 +342,8 @@ impl FileSystemOps for FileSystemStore {
     }
 }
 
-/// Stores the result of a tool call as a file, and returns its reference (seed 004).
+/// Stores the result of a tool call as a file, and returns its reference
+/// (`docs/spec/artifacts.md`).
 ///
 /// # Errors
 ///

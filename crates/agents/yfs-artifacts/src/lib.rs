@@ -1,4 +1,4 @@
-//! Large results as files with references: the artifact store of seed 004 over any
+//! Large results as files with references: the artifact store of `docs/spec/artifacts.md` over any
 //! [`FileSystem`](yfs_vfs::FileSystem).
 //!
 //! A [`FileSystemArtifactStore`] keeps a small result as a value and writes a large one to a file;

@@ -1,4 +1,5 @@
-//! The shapes of seed 004 for results of tools: a value, or a reference to the file with it.
+//! The shapes of `docs/spec/artifacts.md` for results of tools: a value, or a reference to the file
+//! with it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ pub struct FileMetadata {
 
 /// The content of a tool's response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "seed 004 defines the fields")]
+#[expect(clippy::large_enum_variant, reason = "`docs/spec/artifacts.md` defines the fields")]
 pub enum ToolResponseContent {
     /// The result itself.
     Direct {

@@ -1,14 +1,15 @@
 //! The kind of a file, by its name: the one place that decides which root of a content document is
 //! active.
 //!
-//! Seed 001 gives `.md` files a ProseMirror tree. No other code derives from a name's extension how
-//! content is kept.
+//! `docs/spec/filesystem.md` gives `.md` files a ProseMirror tree. No other code derives from a
+//! name's extension how content is kept.
 
 pub use yfs_markdown::schema::SchemaProfile;
 
 use crate::name::split_extension;
 
-/// The category that a file's name implies (seed 001, "Extension change categories").
+/// The category that a file's name implies (`docs/spec/filesystem.md`, "Extension change
+/// categories").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileCategory {
     /// Plain text and code.

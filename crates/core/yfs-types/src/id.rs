@@ -7,7 +7,7 @@ use std::{borrow::Borrow, fmt};
 use smol_str::SmolStr;
 use thiserror::Error;
 
-/// The alphabet of generated ids (seed 001, "File IDs are Guids").
+/// The alphabet of generated ids (`docs/spec/filesystem.md`, "File IDs are Guids").
 pub const ID_ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// The length of generated ids, in characters.

@@ -15,7 +15,7 @@ pub const MAX_NAME_LEN: usize = 255;
 /// A name that may be stored.
 ///
 /// Invariant: 1 to [`MAX_NAME_LEN`] bytes in Unicode normalization form C, none of them `/`, `\` or
-/// NUL, and not `.` or `..` (seed 001, "Name validation").
+/// NUL, and not `.` or `..` (`docs/spec/filesystem.md`, "Name validation").
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeName(SmolStr);
 

@@ -140,7 +140,8 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         Ok(data.slice(start as usize..end as usize))
     }
 
-    /// Returns the content of a file in chunks, all of one version (seed 000, section 8).
+    /// Returns the content of a file in chunks, all of one version (`docs/spec/thread-files.md`,
+    /// section 8).
     ///
     /// All chunks but the last are [`StreamOptions::chunk_len`] bytes long; an empty file is one
     /// empty chunk. After [`StreamOptions::cancel`] is triggered, the next item is `ECANCELED` and

@@ -16,7 +16,7 @@ use crate::{
 /// The default length of a chunk, in bytes.
 pub const DEFAULT_CHUNK_LEN: usize = 256 * 1024;
 
-/// A chunk of a file's content (seed 000, section 8.3).
+/// A chunk of a file's content (`docs/spec/thread-files.md`, section 8.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChunk {
     /// The bytes.

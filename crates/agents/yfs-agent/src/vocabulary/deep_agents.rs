@@ -1,4 +1,4 @@
-//! The tools of deepagents and of seed 002.
+//! The tools of deepagents and of `docs/spec/agent-backends.md`.
 //!
 //! Their texts are the contract: agents and tests compare them. Where deepagents changes a file's
 //! line endings or cannot reach the rest of a long line, these tools do not.

@@ -1,4 +1,4 @@
-//! The tools of seed 003: one tool per operation, with short names.
+//! The tools of `docs/spec/agent-tools.md`: one tool per operation, with short names.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! What every tool asks under a rule that wants an approval: seed 003, as a table.
+//! What every tool asks under a rule that wants an approval: `docs/spec/agent-tools.md`, as a
+//! table.
 //!
 //! "When an agent first accesses a path, the tool asks the user to approve the directory. Approving
 //! a directory implicitly approves all its subdirectories."

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{error::ArtifactError, tool_response::human_size};
 
-/// The template of seed 004, followed by what is left out.
+/// The template of `docs/spec/artifacts.md`, followed by what is left out.
 pub const DEFAULT_TEMPLATE: &str = "<file_list>
 {{#each files}}
 - {{this.path}} ({{this.size}}, {{this.type}})

@@ -95,7 +95,8 @@ impl Documents<'_> {
         self.state.documents.usage()
     }
 
-    /// Returns a handle that keeps a file's content document in memory (seed 001, `acquire`).
+    /// Returns a handle that keeps a file's content document in memory (`docs/spec/filesystem.md`,
+    /// `acquire`).
     ///
     /// # Errors
     ///
@@ -109,14 +110,14 @@ impl Documents<'_> {
         Ok(handle)
     }
 
-    /// Returns a handle if the content document is in memory (seed 001, `peek`).
+    /// Returns a handle if the content document is in memory (`docs/spec/filesystem.md`, `peek`).
     pub fn peek(&self, path: &VPath) -> Result<Option<DocHandle>> {
         let id = self.file_id(path)?;
         Ok(self.state.documents.peek(&id))
     }
 
     /// Reads a file's text into the cache and returns it; the document does not stay in memory
-    /// (seed 001, `loadAndCache`).
+    /// (`docs/spec/filesystem.md`, `loadAndCache`).
     pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
         let id = self.file_id(path)?;
         Ok(self.state.texts.read_to_keep(self.state, &id)?.content)

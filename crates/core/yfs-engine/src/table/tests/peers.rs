@@ -1,4 +1,5 @@
-//! Two sorts of peers: those of this engine, and one that only implements seed 001.
+//! Two sorts of peers: those of this engine, and one that only implements
+//! `docs/spec/filesystem.md`.
 
 use std::collections::{BTreeMap, HashMap};
 
