@@ -135,7 +135,7 @@ impl DocPort {
     /// in no [diff](Self::diff), so they must also be sent to a peer that joins.
     pub fn parked(&self) -> Result<Vec<Arc<[u8]>>> {
         let parked = |gate: &GatedDoc| -> Vec<Arc<[u8]>> {
-            gate.parked().iter().map(|parked| parked.update.as_slice().into()).collect()
+            gate.parked().list().iter().map(|parked| parked.update.as_slice().into()).collect()
         };
         match &self.target {
             PortTarget::Main => Ok(parked(self.state.main.read().doc())),

@@ -484,7 +484,7 @@ impl DocHandle {
     /// Applies all records that the log has of the document. The tailed position stays unchanged,
     /// so that subscribers still get the new records.
     fn apply_log(&self, loaded: &mut LoadedDocument) -> Result<()> {
-        if loaded.doc.gate().had_parked() {
+        if loaded.doc.gate().parked().was_used() {
             // As in `reload`.
             return Err(WorkspaceError::Damaged(self.entry.id.clone()));
         }
@@ -523,7 +523,7 @@ impl DocHandle {
         let Some(pool) = self.pool.upgrade() else { return Ok(()) };
         let mut slot = self.entry.slot.lock();
         let is_behind = slot.as_ref().is_some_and(|loaded| loaded.seen < upto);
-        if slot.as_ref().is_some_and(|loaded| is_behind && loaded.doc.gate().had_parked()) {
+        if slot.as_ref().is_some_and(|loaded| is_behind && loaded.doc.gate().parked().was_used()) {
             // The records that waited may have been dropped, and are in this document.
             *slot = None;
         }

@@ -111,7 +111,7 @@ impl Twins {
     /// Bases the lazy document on a checkpoint of itself, made as a whole or from the one before.
     fn rebase(&mut self, is_whole: bool) {
         let mut entries = self.entries.clone();
-        if self.lazy.doc().has_parked() {
+        if !self.lazy.doc().parked().is_empty() {
             let refused = self.lazy.write_checkpoint(|_, _| Ok(()));
             return assert_eq!(refused, Err(CheckpointError::Parked));
         }
@@ -272,7 +272,7 @@ fn answers(main: &MainDoc) -> String {
         main.tree().trash_and_purged(),
         conflicts,
         main.settings().iter().collect::<Vec<_>>(),
-        main.doc().parked(),
+        main.doc().parked().list(),
         IDS.map(|text| main.files().contains(&id(text))),
     )
 }

@@ -68,7 +68,7 @@ impl MainDoc {
 
     fn write_head(&self) -> Result<Vec<u8>, CheckpointError> {
         self.doc().health()?;
-        if self.doc().has_parked() || self.doc().has_dropped_parked() {
+        if !self.doc().parked().is_empty() || self.doc().has_dropped_parked() {
             return Err(CheckpointError::Parked);
         }
         let rows = self.files().base_facts();

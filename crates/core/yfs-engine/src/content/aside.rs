@@ -186,7 +186,7 @@ impl StrandedWords {
         if lost.is_empty() {
             return;
         }
-        let mut lost = replica.gate.parts_in(&to_ranges(&lost), &[ROOT]);
+        let mut lost = replica.gate.items().parts_in(&to_ranges(&lost), &[ROOT]);
         lost.retain(|range| !is_rule_client(range.client));
         let merged: HashSet<IdRange> = find_merged(&lost).into_iter().collect();
         let texts: Vec<IdRange> = replica.gate.read(|txn| {

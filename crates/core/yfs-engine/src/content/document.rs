@@ -214,7 +214,9 @@ impl ContentDoc {
         author: &RunAuthor,
     ) -> Result<ContentWriteResult, ContentError> {
         self.replica.gate.health()?;
-        self.check_len(new.len())?;
+        let limits = self.replica.limits();
+        let current = if new.len() > limits.text_bytes { self.text().len() } else { 0 };
+        check_len(new.len(), current, &limits)?;
         // Before the conversion: the writer had read that text.
         let read = self.text_of_other_root(base)?;
         let base = read.as_deref().map(ContentBase::Text).or(base);
@@ -255,13 +257,6 @@ impl ContentDoc {
         }
         written.update = join_updates(updates);
         Ok(written)
-    }
-
-    /// Rejects a text that is too long to be written in place of the current one.
-    fn check_len(&self, len: usize) -> Result<(), ContentError> {
-        let limits = self.replica.limits();
-        let current = if len > limits.text_bytes { self.text().len() } else { 0 };
-        check_len(len, current, &limits)
     }
 
     /// Replaces one piece of the current text, or `all` that are equal to it.

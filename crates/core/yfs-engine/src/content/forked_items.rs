@@ -1,7 +1,7 @@
 //! Items that a writer gave to other peers with other content.
 
 use super::{ContentDoc, ContentError, RunAuthor, convert::join_updates};
-use crate::gate::{ForkedItems, IdRange};
+use crate::gate::IdRange;
 
 impl ContentDoc {
     /// Prepares the comparison of updates with the document, as [`GatedDoc::expect_updates`] does.
@@ -9,17 +9,6 @@ impl ContentDoc {
     /// [`GatedDoc::expect_updates`]: crate::gate::GatedDoc::expect_updates
     pub fn expect_updates(&mut self, updates: &[&[u8]]) {
         self.replica.gate.expect_updates(updates);
-    }
-
-    /// Returns the items of an update that are other items in the document, if there are any, as
-    /// [`GatedDoc::find_fork`](crate::gate::GatedDoc::find_fork) does.
-    pub fn find_fork(&self, update: &[u8]) -> Option<ForkedItems> {
-        self.replica.gate.find_fork(update)
-    }
-
-    /// Forgets what [`expect_updates`](Self::expect_updates) prepared.
-    pub fn forget_contents(&mut self) {
-        self.replica.gate.forget_contents();
     }
 
     /// Writes the content anew if any of some items is part of it, so that peers in whose documents

@@ -360,7 +360,7 @@ fn texts_of_change(
     inserted: &[IdRange],
 ) -> (Vec<TextWithItem>, Vec<TextWithItem>) {
     let texts = |ranges: &[IdRange], is_gone: bool| -> Vec<TextWithItem> {
-        let parts = replica.gate.parts_in(ranges, &[ROOT]);
+        let parts = replica.gate.items().parts_in(ranges, &[ROOT]);
         if parts.len() > MAX_PARTS {
             return Vec::new();
         }

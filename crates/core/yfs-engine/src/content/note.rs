@@ -227,7 +227,7 @@ impl StateNotes {
         }
         let since = self.latest.and_then(|latest| self.since(latest, replica));
         if let Some(since) = &since
-            && since.len() < replica.gate.least_snapshot_len()
+            && since.len() < replica.gate.items().least_snapshot_len()
         {
             return StateNote::Since(since.as_slice().into());
         }

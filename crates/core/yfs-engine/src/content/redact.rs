@@ -112,7 +112,7 @@ impl RedactionView<'_> {
 
     /// Returns the items and the versions by reference that were erased here.
     pub fn erased(self) -> ErasedItems {
-        let items = self.replica.gate.deleted_among(&to_ranges(&self.records.all));
+        let items = self.replica.gate.items().deleted_among(&to_ranges(&self.records.all));
         let blobs = self.records.iter().flat_map(|redaction| redaction.blobs.clone());
         ErasedItems { items, blobs: blobs.collect() }
     }
@@ -131,7 +131,7 @@ impl RedactionView<'_> {
         known.diff_with(&self.records.all);
         let ranges = to_ranges(&known);
         let mut living = known;
-        living.diff_with(&to_set(&gate.deleted_among(&ranges)));
+        living.diff_with(&to_set(&gate.items().deleted_among(&ranges)));
         let piece = |range| ErasableItems { range, text: String::new() };
         ErasableContent {
             pieces: ranges.into_iter().map(piece).collect(),
@@ -197,7 +197,7 @@ impl RedactionRecords {
         if self.rest.is_empty() {
             return false;
         }
-        let due = replica.gate.deleted_among(&to_ranges(&self.rest));
+        let due = replica.gate.items().deleted_among(&to_ranges(&self.rest));
         // Items that cannot be erased without other changes stay, and are tried again.
         if due.is_empty() || replica.gate.erase(&due).is_err() {
             return false;
@@ -215,7 +215,7 @@ impl RedactionRecords {
         if self.all.is_empty() {
             return Cow::Borrowed(update);
         }
-        let mut ranges = replica.gate.deleted_among(&to_ranges(&self.all));
+        let mut ranges = replica.gate.items().deleted_among(&to_ranges(&self.all));
         // Items that it both inserts and deletes count as well.
         let mut deleted = to_set(&deleted_by(update).unwrap_or_default());
         deleted.intersect_with(&self.all);
@@ -318,7 +318,7 @@ fn shown_at(
         return shown;
     }
     if let Some(is_rich) = was_rich(version) {
-        let hidden = replica.gate.parts_in(&to_ranges(&shown), roots_of_form(!is_rich));
+        let hidden = replica.gate.items().parts_in(&to_ranges(&shown), roots_of_form(!is_rich));
         shown.diff_with(&to_set(&hidden));
     }
     shown

@@ -166,7 +166,7 @@ impl ContentReplica {
 
     /// Reports whether the document ever had an item.
     pub(super) fn has_items(&self) -> bool {
-        self.gate.has_items()
+        self.gate.items().has_items()
     }
 
     /// Returns the current version of the document.
@@ -241,7 +241,7 @@ impl ContentReplica {
         if redacted.is_empty() {
             return version.clone();
         }
-        let erased = self.gate.deleted_among(&to_ranges(redacted));
+        let erased = self.gate.items().deleted_among(&to_ranges(redacted));
         let mut deleted = version.snapshot().delete_set.clone();
         deleted.merge_with(up_to(&to_set(&erased), version));
         Version::noted(Snapshot::new(version.snapshot().state_map.clone(), deleted))
@@ -254,7 +254,9 @@ impl ContentReplica {
             all.range_mut(yrs::ClientID::new(client.get())).insert(0..clock);
         }
         all.diff_with(&version.snapshot().delete_set);
-        to_set(&self.gate.parts_in(&to_ranges(&all), if is_rich { &[ROOT] } else { &[TEXT] }))
+        to_set(
+            &self.gate.items().parts_in(&to_ranges(&all), if is_rich { &[ROOT] } else { &[TEXT] }),
+        )
     }
 
     /// Returns the plain text, whichever root is current.

@@ -64,33 +64,33 @@ impl ContentDoc {
         if self.text() == save.saved {
             return Ok(None);
         }
-        let Some(own) = self.find_own_state(save, &now, author)? else { return Ok(None) };
+        let Some(own) = find_own_state(self, save, &now, author)? else { return Ok(None) };
         let note = self.log().notes().encode_past(&own);
         let author = author.clone().with_label(LAST_OF_SIDE);
         self.edit_registers().commit(|replica, registers| {
             registers.log.add_entry(replica, &log::run(&author, &note))
         })
     }
+}
 
-    /// Finds the state of items that has the saved text.
-    fn find_own_state(
-        &self,
-        save: &MergedSave<'_>,
-        now: &Version,
-        author: &RunAuthor,
-    ) -> Result<Option<Version>, ContentError> {
-        let newly_gone = now.snapshot().delete_set.diff(&save.before.snapshot().delete_set);
-        let own = save.own_state(now, newly_gone);
-        if self.text_at(&own)? == save.saved {
-            return Ok(Some(own));
-        }
-        // Others deleted some of it first, or it stayed because others had gone on with it.
-        let state = self.replica.fork(save.read)?.encode_state();
-        let mut past = self.clone_of_state(&state)?;
-        let read = past.version();
-        drop(past.write(save.saved, None, author)?);
-        let gone = past.version().snapshot().delete_set.diff(&read.snapshot().delete_set);
-        let own = save.own_state(now, gone);
-        Ok((self.text_at(&own)? == save.saved).then_some(own))
+/// Finds the state of items that has the saved text.
+fn find_own_state(
+    doc: &ContentDoc,
+    save: &MergedSave<'_>,
+    now: &Version,
+    author: &RunAuthor,
+) -> Result<Option<Version>, ContentError> {
+    let newly_gone = now.snapshot().delete_set.diff(&save.before.snapshot().delete_set);
+    let own = save.own_state(now, newly_gone);
+    if doc.text_at(&own)? == save.saved {
+        return Ok(Some(own));
     }
+    // Others deleted some of it first, or it stayed because others had gone on with it.
+    let state = doc.replica.fork(save.read)?.encode_state();
+    let mut past = doc.clone_of_state(&state)?;
+    let read = past.version();
+    drop(past.write(save.saved, None, author)?);
+    let gone = past.version().snapshot().delete_set.diff(&read.snapshot().delete_set);
+    let own = save.own_state(now, gone);
+    Ok((doc.text_at(&own)? == save.saved).then_some(own))
 }

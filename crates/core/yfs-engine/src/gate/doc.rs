@@ -14,7 +14,7 @@ use super::{
     item_lists::{ItemLists, RecentChanges},
     lazy::{self, LazyDoc, message},
     limits::GateLimits,
-    parked::{ParkedSet, ParkedTotals, ParkedUpdate},
+    parked::ParkedSet,
     parse::parse,
     resolve::{ResolveRequest, RunCut, UpdateResolution, resolve},
     role::{DocRole, UpdateSource},
@@ -44,7 +44,7 @@ pub struct GatedDoc {
     /// The contents of items, while they are compared with those that arrive.
     pub(super) contents: OnceLock<ItemContents>,
     /// The order of the text, by which edits are written.
-    pub(super) order: OrderCache,
+    pub(crate) order: OrderCache,
     /// The changes of the text since they are recorded; `None` if they are not.
     pub(super) recorded: Option<Vec<RecordedChange>>,
     poisoned: Option<String>,
@@ -203,12 +203,6 @@ impl GatedDoc {
         recent.filter(|_| self.role == DocRole::Content && self.health().is_ok())
     }
 
-    /// Returns a length in bytes that the encoding of the [state](Self::snapshot) has at least: a
-    /// deleted range takes two bytes, and so does a client.
-    pub(crate) fn least_snapshot_len(&self) -> usize {
-        2 * (self.places.n_deleted_ranges + self.places.clients.len())
-    }
-
     /// Edits the document with yrs, and returns the update with the changes.
     ///
     /// # Panics
@@ -297,11 +291,6 @@ impl GatedDoc {
         self.doc.get().transact().encode_diff_v1(&StateVector::default())
     }
 
-    /// Reports whether any client has written an item.
-    pub(crate) fn has_items(&self) -> bool {
-        self.places.clients.values().any(|client| client.end > 0)
-    }
-
     /// Returns the clock that the next item of a client will have.
     pub fn clock_of(&self, client: ClientId) -> u32 {
         self.places.end(client)
@@ -312,31 +301,14 @@ impl GatedDoc {
         self.places.roots.contains_key(name)
     }
 
-    /// Returns the names of the roots that ever held an item, in order.
-    pub fn root_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.places.roots.keys().map(ToString::to_string).collect();
-        names.sort_unstable();
-        names
-    }
-
     /// Returns the structs and deletions that wait for missing items.
-    pub fn parked(&self) -> Vec<ParkedUpdate> {
-        self.parked.list()
+    pub fn parked(&self) -> &ParkedSet {
+        &self.parked
     }
 
-    /// Reports whether structs or deletions ever waited for missing items, now or before.
-    pub fn had_parked(&self) -> bool {
-        self.parked.was_used()
-    }
-
-    /// Returns the number and the size of what waits for missing items.
-    pub fn parked_totals(&self) -> ParkedTotals {
-        self.parked.totals()
-    }
-
-    /// Reports whether structs or deletions wait for missing items.
-    pub fn has_parked(&self) -> bool {
-        !self.parked.is_empty()
+    /// Returns the lists with every item.
+    pub fn items(&self) -> &ItemLists {
+        &self.places
     }
 
     /// Reports whether parked structs were dropped to stay within the limit. The log has them: a
@@ -345,19 +317,10 @@ impl GatedDoc {
         self.has_dropped
     }
 
-    /// Returns the last struct that a client wrote.
-    pub fn last_item(&self, client: ClientId) -> Option<ClientTail> {
-        let known = self.places.clients.get(&client).filter(|known| known.end > 0)?;
-        let id = ItemId::new(client, known.end - 1);
-        let tag = self.places.tag(id)?;
-        let root = self.places.table[tag.place() as usize].read.filter(|_| !tag.is_entry());
-        Some(ClientTail { id, right: known.last_right, root })
-    }
-
     /// Returns the last struct of the client that wrote to an array last, or else of another client
     /// that wrote to it. When it was written, nothing was between it and its right origin.
     pub fn newest_tail(&self, root: RootIx) -> Option<ClientTail> {
-        let in_root = |client| self.last_item(client).filter(|tail| tail.root == Some(root));
+        let in_root = |client| self.places.last_item(client).filter(|tail| tail.root == Some(root));
         let newest = self.newest.get(&root).copied().and_then(in_root);
         newest.or_else(|| {
             let tails = self.places.clients.keys().copied().filter_map(in_root);

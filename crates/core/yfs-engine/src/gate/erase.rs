@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::{
     GateRejection, GatedDoc,
     canonical::canonical,
+    item_lists::ItemLists,
     limits::GateLimits,
     parse::{ParsedUpdate, StructKind, UpdateStruct, normalise, parse},
     rewrite::write_deletes,
@@ -58,13 +59,15 @@ impl GatedDoc {
     /// If the document is poisoned.
     pub fn remains(&self, ranges: &[IdRange]) -> Result<Vec<ErasableItems>, GateRejection> {
         self.health()?;
-        let ranges = self.deleted_among(ranges);
+        let ranges = self.places.deleted_among(ranges);
         let state = self.encode_state();
         let parsed = parse(&state, &GateLimits::default(), false)?;
         let mut remains = Vec::new();
         for run in &parsed.runs {
             for item in &parsed.structs[run.first..run.end] {
-                if !has_content(item.kind) || self.is_read(ItemId::new(run.client, item.clock)) {
+                if !has_content(item.kind)
+                    || self.places.is_read(ItemId::new(run.client, item.clock))
+                {
                     continue;
                 }
                 for part in overlaps(&ranges, run.client, item.clock..item.clock + item.len) {
@@ -79,24 +82,6 @@ impl GatedDoc {
         Ok(remains)
     }
 
-    /// Returns the parts of ranges that are known to be deleted.
-    pub fn deleted_among(&self, ranges: &[IdRange]) -> Vec<IdRange> {
-        let mut deleted = Vec::new();
-        for range in ranges {
-            let Some(client) = self.places.clients.get(&range.client) else { continue };
-            let before = client.deleted.range(..=range.start).next_back();
-            let inside = client.deleted.range(range.start + 1..range.end());
-            for (start, end) in before.into_iter().chain(inside) {
-                let (start, end) = ((*start).max(range.start), (*end).min(range.end()));
-                if start < end {
-                    deleted.push(IdRange { client: range.client, start, len: end - start });
-                }
-            }
-        }
-        normalise(&mut deleted);
-        deleted
-    }
-
     /// Erases the content of deleted items among `ranges`; reports whether there was any.
     ///
     /// # Errors
@@ -104,12 +89,12 @@ impl GatedDoc {
     /// If the result would not be the same document without that content. Then nothing changed.
     pub fn erase(&mut self, ranges: &[IdRange]) -> Result<bool, GateRejection> {
         self.health()?;
-        let ranges = self.deleted_among(ranges);
+        let ranges = self.places.deleted_among(ranges);
         let state = self.encode_state();
         let Some(erased) = erase(&state, &ranges)? else { return Ok(false) };
         let mut copy = self.emptied();
         copy.receive(&erased, UpdateSource::Store)?;
-        for parked in self.parked() {
+        for parked in self.parked.list() {
             let update = erase(&parked.update, &ranges)?;
             copy.receive(update.as_deref().unwrap_or(&parked.update), UpdateSource::Store)?;
         }
@@ -124,10 +109,30 @@ impl GatedDoc {
         *self = copy;
         Ok(true)
     }
+}
+
+impl ItemLists {
+    /// Returns the parts of ranges that are known to be deleted.
+    pub fn deleted_among(&self, ranges: &[IdRange]) -> Vec<IdRange> {
+        let mut deleted = Vec::new();
+        for range in ranges {
+            let Some(client) = self.clients.get(&range.client) else { continue };
+            let before = client.deleted.range(..=range.start).next_back();
+            let inside = client.deleted.range(range.start + 1..range.end());
+            for (start, end) in before.into_iter().chain(inside) {
+                let (start, end) = ((*start).max(range.start), (*end).min(range.end()));
+                if start < end {
+                    deleted.push(IdRange { client: range.client, start, len: end - start });
+                }
+            }
+        }
+        normalise(&mut deleted);
+        deleted
+    }
 
     fn is_read(&self, id: ItemId) -> bool {
-        let place = self.places.tag(id).map(|tag| tag.place() as usize);
-        place.is_some_and(|place| self.places.table[place].read.is_some())
+        let place = self.tag(id).map(|tag| tag.place() as usize);
+        place.is_some_and(|place| self.table[place].read.is_some())
     }
 }
 

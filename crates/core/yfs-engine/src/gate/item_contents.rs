@@ -8,7 +8,8 @@
 //! # Cost
 //!
 //! Nothing for items that are new. Of a content document, the items from the first one that arrives
-//! again on are encoded by yrs and kept until [`GatedDoc::forget_contents`]. Of a main document, a
+//! again on are encoded by yrs and kept until no more are
+//! expected. Of a main document, a
 //! hash of each item is kept from the first comparison on: 20 bytes each.
 
 use hashbrown::HashMap;
@@ -16,6 +17,7 @@ use yrs::{ClientID, ReadTxn, StateVector, Transact};
 
 use super::{
     GatedDoc,
+    item_lists::ItemLists,
     item_set::{not_among, push_range},
     limits::GateLimits,
     parked::{ParkedChunk, encode},
@@ -69,9 +71,9 @@ struct TextRun {
 
 impl GatedDoc {
     /// Prepares the comparison of items that updates have and the document has as well, for
-    /// [`find_fork`](Self::find_fork), until [`forget_contents`](Self::forget_contents).
+    /// [`find_fork`](Self::find_fork). Expecting none forgets what was prepared.
     pub fn expect_updates(&mut self, updates: &[&[u8]]) {
-        self.forget_contents();
+        self.contents.take();
         let (mut least, mut ends) = (HashMap::new(), HashMap::new());
         let mut is_due = false;
         for update in updates {
@@ -102,18 +104,13 @@ impl GatedDoc {
         self.contents = contents.into();
     }
 
-    /// Forgets what [`expect_updates`](Self::expect_updates) prepared.
-    pub fn forget_contents(&mut self) {
-        self.contents.take();
-    }
-
     /// Returns the items of an update that are other items in the document, if there are any.
     ///
     /// Of a content document, the update must be one of those that were
     /// [expected](Self::expect_updates).
     pub fn find_fork(&self, update: &[u8]) -> Option<ForkedItems> {
         let parsed = parse(update, &self.limits, true).ok()?;
-        let mut known = self.known_structs(&parsed).peekable();
+        let mut known = self.places.known_structs(&parsed).peekable();
         known.peek()?;
         let contents = match self.role {
             DocRole::Content => self.contents.get()?,
@@ -124,7 +121,7 @@ impl GatedDoc {
         for (run, index) in known {
             let (client, item) = (parsed.runs[run].client, &parsed.structs[index]);
             let n_before = ranges.len();
-            for part in self.living_parts(&parsed, client, item) {
+            for part in self.places.living_parts(&parsed, client, item) {
                 contents.compare(parsed.bytes, item, part, &mut ranges);
             }
             let is_forked = ranges.len() > n_before;
@@ -141,7 +138,7 @@ impl GatedDoc {
         ranges.truncate(MAX_RANGES);
         let mut joined = Vec::new();
         ranges.into_iter().for_each(|range| push_range(&mut joined, range));
-        let rest = self.without_known(&parsed)?;
+        let rest = self.places.without_known(&parsed)?;
         Some(ForkedItems { ranges: joined, update: raw_structs(&parsed, &structs), rest })
     }
 
@@ -167,13 +164,26 @@ impl GatedDoc {
         })
     }
 
+    /// Reads the contents of all items of the document.
+    fn read_contents(&self) -> ItemContents {
+        let mut contents = ItemContents::default();
+        match self.doc.unmade_updates() {
+            // What it holds beyond the document is never compared.
+            Some(updates) => updates.for_each(|update| contents.add_update(&update)),
+            None => contents.add_update(&self.encode_state()),
+        }
+        contents
+    }
+}
+
+impl ItemLists {
     /// Returns the structs of an update that have content and begin with an item that the document
     /// has, by their run and index.
     fn known_structs<'p>(
         &self,
         parsed: &'p ParsedUpdate<'_>,
     ) -> impl Iterator<Item = (usize, usize)> + 'p {
-        let ends: Vec<u32> = parsed.runs.iter().map(|run| self.places.end(run.client)).collect();
+        let ends: Vec<u32> = parsed.runs.iter().map(|run| self.end(run.client)).collect();
         parsed.runs.iter().enumerate().flat_map(move |(nth, run)| {
             let end = ends[nth];
             let known = run.first..run.end;
@@ -191,9 +201,9 @@ impl GatedDoc {
         client: ClientId,
         item: &UpdateStruct<'_>,
     ) -> Vec<IdRange> {
-        let end = self.places.end(client).min(item.clock + item.len);
+        let end = self.end(client).min(item.clock + item.len);
         let known = IdRange { client, start: item.clock, len: end - item.clock };
-        let living = self.places.living(known).into_iter();
+        let living = self.living(known).into_iter();
         let parts = living
             .flat_map(|living| not_among(&parsed.deletes, client, living.start..living.end()));
         parts
@@ -201,32 +211,11 @@ impl GatedDoc {
             .collect()
     }
 
-    /// Reads the contents of all items of the document.
-    fn read_contents(&self) -> ItemContents {
-        let mut contents = ItemContents::default();
-        match self.doc.unmade_updates() {
-            // What it holds beyond the document is never compared.
-            Some(updates) => updates.for_each(|update| contents.add_update(&update)),
-            None => contents.add_update(&self.encode_state()),
-        }
-        contents
-    }
-
-    /// Adds the items that a resolved update brought, if contents are compared.
-    pub(super) fn note_contents(&mut self, parsed: &ParsedUpdate<'_>, order: &[RunSegment]) {
-        let Some(contents) = self.contents.get_mut() else { return };
-        for segment in order {
-            let client = parsed.runs[segment.run].client;
-            let structs = &parsed.structs[segment.first..segment.end];
-            contents.add(parsed.bytes, client, structs, segment.known);
-        }
-    }
-
     /// Writes an update without the items that the document has.
     fn without_known(&self, parsed: &ParsedUpdate<'_>) -> Option<Vec<Vec<u8>>> {
         let mut segments = Vec::new();
         for (nth, run) in parsed.runs.iter().enumerate() {
-            let known = self.places.end(run.client);
+            let known = self.end(run.client);
             let structs = &parsed.structs[run.first..run.end];
             let mut first = structs.partition_point(|item| item.clock + item.len <= known);
             // What is left of a gap is one as well.
@@ -242,6 +231,15 @@ impl GatedDoc {
 }
 
 impl ItemContents {
+    /// Adds the items that a resolved update brought.
+    pub(super) fn note_update(&mut self, parsed: &ParsedUpdate<'_>, order: &[RunSegment]) {
+        for segment in order {
+            let client = parsed.runs[segment.run].client;
+            let structs = &parsed.structs[segment.first..segment.end];
+            self.add(parsed.bytes, client, structs, segment.known);
+        }
+    }
+
     fn add_update(&mut self, update: &[u8]) {
         let Ok(parsed) = parse(update, &GateLimits::default(), false) else { return };
         for run in &parsed.runs {

@@ -11,6 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use yrs::{ClientID, IdSet, Snapshot};
 
 use super::{
+    ClientTail,
     list_shape::ListShape,
     role::DocRole,
     update_scan::{IdRange, RootIx},
@@ -141,7 +142,7 @@ const MAX_RECENT: usize = 4096;
 
 /// The list of every item of a document.
 #[derive(Debug)]
-pub(crate) struct ItemLists {
+pub struct ItemLists {
     pub(crate) clients: HashMap<ClientId, ClientItems>,
     /// Invariant: the first entry means no list.
     pub(crate) table: Vec<ItemList>,
@@ -172,6 +173,33 @@ impl Default for ItemLists {
 }
 
 impl ItemLists {
+    /// Returns a length in bytes that the encoding of the [state](GatedDoc::snapshot) has at least: a
+    /// deleted range takes two bytes, and so does a client.
+    pub(crate) fn least_snapshot_len(&self) -> usize {
+        2 * (self.n_deleted_ranges + self.clients.len())
+    }
+
+    /// Reports whether any client has written an item.
+    pub(crate) fn has_items(&self) -> bool {
+        self.clients.values().any(|client| client.end > 0)
+    }
+
+    /// Returns the names of the roots that ever held an item, in order.
+    pub fn root_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.roots.keys().map(ToString::to_string).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Returns the last struct that a client wrote.
+    pub fn last_item(&self, client: ClientId) -> Option<ClientTail> {
+        let known = self.clients.get(&client).filter(|known| known.end > 0)?;
+        let id = ItemId::new(client, known.end - 1);
+        let tag = self.tag(id)?;
+        let root = self.table[tag.place() as usize].read.filter(|_| !tag.is_entry());
+        Some(ClientTail { id, right: known.last_right, root })
+    }
+
     pub(crate) fn end(&self, client: ClientId) -> u32 {
         self.clients.get(&client).map_or(0, |client| client.end)
     }

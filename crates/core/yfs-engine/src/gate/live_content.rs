@@ -73,12 +73,14 @@ impl GatedDoc {
         living.sort_by_key(|content| content.range);
         Ok(living)
     }
+}
 
+impl ItemLists {
     /// Reports whether some items of ranges are direct children of a root.
     pub fn has_direct_parts(&self, ranges: &[IdRange], root: &str) -> bool {
-        let Some(root) = self.places.roots.get(root) else { return false };
+        let Some(root) = self.roots.get(root) else { return false };
         ranges.iter().any(|range| {
-            let Some(client) = self.places.clients.get(&range.client) else { return false };
+            let Some(client) = self.clients.get(&range.client) else { return false };
             let first = client.spans.partition_point(|(start, _)| *start <= range.start);
             let spans = client.spans[first.max(1) - 1..].iter();
             let mut spans = spans.take_while(|(start, _)| *start < range.end());
@@ -88,10 +90,10 @@ impl GatedDoc {
 
     /// Returns the parts of ranges whose items are in some roots.
     pub fn parts_in(&self, ranges: &[IdRange], roots: &[&str]) -> Vec<IdRange> {
-        let roots = RootLists::new(&self.places, roots);
+        let roots = RootLists::new(self, roots);
         let mut parts = Vec::new();
         for range in ranges {
-            let Some(client) = self.places.clients.get(&range.client) else { continue };
+            let Some(client) = self.clients.get(&range.client) else { continue };
             let first = client.spans.partition_point(|(start, _)| *start <= range.start);
             for (index, (start, tag)) in client.spans.iter().enumerate().skip(first.max(1) - 1) {
                 let end = client.spans.get(index + 1).map_or(client.end, |(next, _)| *next);

@@ -72,7 +72,7 @@ pub fn merge(
     {
         return Err(GateRejection::Poisoned { reason: "the merged state differs".to_owned() });
     }
-    let parked = doc.parked_totals();
+    let parked = doc.parked().totals();
     Ok(MergedUpdate { state, absorbed, changes, parked, misplaced })
 }
 

@@ -68,7 +68,7 @@ pub(crate) struct HeldDeletes {
 
 /// Structs and deletions that wait for missing items.
 #[derive(Debug, Default)]
-pub(crate) struct ParkedSet {
+pub struct ParkedSet {
     structs: BTreeMap<ClientId, ParkedQueue>,
     deletes: BTreeMap<ClientId, Intervals<()>>,
     /// By the last of the items that they wait for.
@@ -104,7 +104,8 @@ enum ParkedSlot {
 }
 
 impl ParkedSet {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Reports whether no structs or deletions wait.
+    pub fn is_empty(&self) -> bool {
         self.structs.is_empty() && self.deletes.is_empty() && self.held.is_empty()
     }
 
@@ -114,18 +115,18 @@ impl ParkedSet {
     }
 
     /// Reports whether structs or deletions ever waited.
-    pub(crate) fn was_used(&self) -> bool {
+    pub fn was_used(&self) -> bool {
         self.next_age > 0
     }
 
     /// Returns the number and the memory of everything that waits.
-    pub(crate) fn totals(&self) -> ParkedTotals {
+    pub fn totals(&self) -> ParkedTotals {
         let n_held: usize = self.held.values().map(Vec::len).sum();
         ParkedTotals { n_updates: self.ages.len() + n_held, n_bytes: self.bytes }
     }
 
     /// Returns everything that waits.
-    pub(crate) fn list(&self) -> Vec<ParkedUpdate> {
+    pub fn list(&self) -> Vec<ParkedUpdate> {
         let mut list = Vec::new();
         for (client, queue) in &self.structs {
             for ((start, end), (_, chunk)) in &queue.chunks {

@@ -38,7 +38,7 @@ impl GatedDoc {
     /// Returns the whole state of a main document whose yrs document is still to be made; `None` if
     /// only that document can tell.
     pub(super) fn stored_state(&self) -> Option<Vec<u8>> {
-        if self.role != DocRole::Main || self.had_parked() {
+        if self.role != DocRole::Main || self.parked.was_used() {
             return None;
         }
         let mut merge = StateMerge::new(&self.places, &self.limits);

@@ -67,7 +67,7 @@ fn rows_arrive_with_their_ids() {
     // The rest of a run that is partly known, which does not state its parent.
     let received = doc.receive(&rows(7, 1, &["b", "c"]), UpdateSource::Wire).unwrap();
     assert_eq!(values(&received), ["7:2=c"]);
-    let tail = doc.last_item(client(7)).unwrap();
+    let tail = doc.items().last_item(client(7)).unwrap();
     assert_eq!((tail.id, tail.right, tail.root), (id(7, 2), None, Some(RootIx::Files)));
 }
 
@@ -79,11 +79,11 @@ fn what_is_incomplete_waits_outside() {
         assert!(doc.receive(&update, UpdateSource::Wire).unwrap().parked);
         assert!(doc.receive(&update, UpdateSource::Wire).unwrap().parked);
     }
-    assert_eq!(doc.parked().len(), 3);
+    assert_eq!(doc.parked().list().len(), 3);
     assert_eq!(doc.state_vector(), [0]);
     let received = doc.receive(&rows(7, 0, &["a", "b"]), UpdateSource::Wire).unwrap();
     assert_eq!(values(&received), ["7:0=a", "7:1=b", "7:2=x", "7:3=x", "7:4=x"]);
-    assert_eq!(doc.parked(), []);
+    assert_eq!(doc.parked().list(), []);
     assert_eq!(doc.clock_of(client(7)), 5);
 }
 
@@ -235,7 +235,7 @@ fn lists_of_one_client_take_one_range_each() {
     let mut copy = super::tests::doc(DocRole::Main, 8);
     copy.receive(&state, UpdateSource::Store).unwrap();
     assert_eq!(copy.places.clients[&client(7)].spans.len(), 1);
-    assert_eq!(copy.last_item(client(7)), doc.last_item(client(7)));
+    assert_eq!(copy.items().last_item(client(7)), doc.items().last_item(client(7)));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn what_was_collected_still_has_its_place() {
     let mut copy = super::tests::doc(DocRole::Main, 8);
     let scan = copy.receive(&doc.encode_state(), UpdateSource::Store).unwrap().scans.remove(0);
     assert_eq!(scan.elements, []);
-    let tail = copy.last_item(client(7)).unwrap();
+    let tail = copy.items().last_item(client(7)).unwrap();
     assert_eq!(tail.root, Some(RootIx::Files));
     let mut next = UpdateBuilder::new();
     next.array_run(id(8, 0), Some(tail.id), tail.right, "table:files", &["d".into()]);

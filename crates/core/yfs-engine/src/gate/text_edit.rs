@@ -25,7 +25,7 @@ const TEXT: &str = "text";
 
 /// What is known of the order of a text.
 #[derive(Debug)]
-pub(super) enum OrderCache {
+pub(crate) enum OrderCache {
     /// It is not made yet: so many edits walked over the text.
     Walks(u32),
     Made(TextOrder),
@@ -51,6 +51,19 @@ pub(crate) struct RecordedChange {
 
 /// More changes than this are not recorded: reading the text again is cheaper.
 const MAX_RECORDED: usize = 64;
+
+#[cfg(test)]
+impl OrderCache {
+    /// Returns the ids of the text in its order, one by one, if the order is made.
+    pub(crate) fn ordered_units(&self) -> Option<Vec<ItemId>> {
+        let Self::Made(order) = self else { return None };
+        let ranges = order.units(0, order.n_living())?.into_iter();
+        let units = |range: IdRange| {
+            (range.start..range.end()).map(move |clock| ItemId::new(range.client, clock))
+        };
+        Some(ranges.flat_map(units).collect())
+    }
+}
 
 impl GatedDoc {
     /// Records how the updates that arrive change the text, until they are
@@ -103,7 +116,9 @@ impl GatedDoc {
         overlay: UpdateOverlay<'_>,
         deletes: &[IdRange],
     ) -> UpdateScan {
-        self.note_contents(parsed, &overlay.order);
+        if let Some(contents) = self.contents.get_mut() {
+            contents.note_update(parsed, &overlay.order);
+        }
         if !matches!(self.order, OrderCache::Made(_)) {
             return self.commit(overlay, deletes);
         }
@@ -122,17 +137,6 @@ impl GatedDoc {
         if let OrderCache::Made(order) = &mut self.order {
             delete(order, implied, &mut self.recorded);
         }
-    }
-
-    /// Returns the ids of the text in its order, one by one, if the order is made.
-    #[cfg(test)]
-    pub(crate) fn ordered_units(&self) -> Option<Vec<ItemId>> {
-        let OrderCache::Made(order) = &self.order else { return None };
-        let ranges = order.units(0, order.n_living())?.into_iter();
-        let units = |range: IdRange| {
-            (range.start..range.end()).map(move |clock| ItemId::new(range.client, clock))
-        };
-        Some(ranges.flat_map(units).collect())
     }
 
     /// Makes the order if it pays.

@@ -74,7 +74,7 @@ struct ClientLeaves {
 
 /// The order of the items of a text.
 #[derive(Debug)]
-pub(super) struct TextOrder {
+pub(crate) struct TextOrder {
     clients: Vec<ClientLeaves>,
     numbers: HashMap<ClientId, u32>,
     leaves: Vec<RunLeaf>,

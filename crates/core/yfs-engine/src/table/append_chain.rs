@@ -63,7 +63,7 @@ pub(super) fn append(
         return Ok(());
     }
     let mut clock = doc.clock_of(client);
-    let own = doc.last_item(client).filter(|tail| tail.root == Some(root));
+    let own = doc.items().last_item(client).filter(|tail| tail.root == Some(root));
     let tail = own.or_else(|| doc.newest_tail(root));
     let (mut origin, right) = (tail.map(|tail| tail.id), tail.and_then(|tail| tail.right));
     let mut n_run = run_before(clock, MAX_RUN);

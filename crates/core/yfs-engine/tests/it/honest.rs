@@ -41,7 +41,7 @@ fn the_gate_agrees_with_yrs_in_any_order() {
             n_refused += received.refused.len();
         }
         assert_eq!(n_refused, 0);
-        assert_eq!(gate.parked(), []);
+        assert_eq!(gate.parked().list(), []);
         let stock = stock(&updates);
         let txn = stock.transact();
         assert!(!txn.has_missing_updates());
@@ -98,7 +98,7 @@ fn compaction_keeps_everything() {
         {
             gate.receive(update, UpdateSource::Store).unwrap();
         }
-        assert_eq!(gate.parked(), []);
+        assert_eq!(gate.parked().list(), []);
         let mut whole = gated(role);
         for update in &updates {
             whole.receive(update, UpdateSource::Store).unwrap();

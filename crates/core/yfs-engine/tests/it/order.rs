@@ -150,7 +150,7 @@ fn gated_order(updates: &[Vec<u8>], source: UpdateSource) -> (Vec<String>, Vec<u
     for update in updates {
         main.receive(update, source).unwrap();
     }
-    assert!(!main.doc().has_parked());
+    assert!(main.doc().parked().is_empty());
     (main.doc().read(|txn| order(txn)), main.encode_state())
 }
 

@@ -69,10 +69,10 @@ fn updates_that_wait_for_each_other_are_read() {
     let received = gate.receive(&of_a, UpdateSource::Wire).unwrap();
     assert!(received.changed && received.parked);
     assert_eq!(text_of(&gate), "A1 A2 ", "what can be read is read");
-    assert_eq!(gate.parked().len(), 1);
+    assert_eq!(gate.parked().list().len(), 1);
     let received = gate.receive(&of_b, UpdateSource::Wire).unwrap();
     assert!(received.changed);
-    assert_eq!(gate.parked(), []);
+    assert_eq!(gate.parked().list(), []);
     let whole = stock(9, true);
     for update in [a1, b1, a2, b2] {
         apply(&whole, &update);
@@ -100,7 +100,7 @@ fn a_recorded_history_of_stock_clients_is_read() {
         apply(&whole, update);
     }
     assert!(!whole.transact().has_missing_updates());
-    assert_eq!(gate.parked(), []);
+    assert_eq!(gate.parked().list(), []);
     let text = whole.get_or_insert_text("text");
     assert_eq!(text_of(&gate), text.get_string(&whole.transact()));
 }
@@ -219,7 +219,7 @@ fn change(doc: &Doc, rng: &mut ChaCha8Rng) -> Vec<u8> {
 /// Asserts that a document has the content of a stock one that has everything.
 fn assert_same(gate: &GatedDoc, whole: &Doc, seed: u64) {
     let txn = whole.transact();
-    assert_eq!(gate.parked(), [], "seed {seed}");
+    assert_eq!(gate.parked().list(), [], "seed {seed}");
     let sv = StateVector::decode_v1(&gate.state_vector()).unwrap();
     assert_eq!(sv, txn.state_vector(), "seed {seed}");
     assert_eq!(shown(gate), shown_by(&txn), "seed {seed}");
@@ -317,7 +317,7 @@ fn too_much_that_waits_gives_way_to_what_comes_later() {
         n_dropped += received.refused.len();
     }
     assert!(gate.has_dropped_parked());
-    let parked: usize = gate.parked().iter().map(|parked| parked.update.len()).sum();
+    let parked: usize = gate.parked().list().iter().map(|parked| parked.update.len()).sum();
     assert!(parked <= limit);
     // Independent of parked updates, an update out of order is parked too and integrated later.
     assert!(gate.receive(&rows(6, 1, 1), UpdateSource::Wire).unwrap().parked);
@@ -340,7 +340,7 @@ fn a_log_may_hold_any_amount_in_any_order() {
         assert_eq!(received.refused, []);
     }
     assert_eq!(gate.clock_of(ClientId::new(5).unwrap()), n);
-    assert_eq!(gate.parked(), []);
+    assert_eq!(gate.parked().list(), []);
 }
 
 #[test]

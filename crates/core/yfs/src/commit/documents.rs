@@ -190,7 +190,7 @@ impl<'a> LockedDocument<'a> {
             self.check_whole()?;
         }
         let doc = self.guard.change();
-        self.parked = doc.gate().parked_totals();
+        self.parked = doc.gate().parked().totals();
         let was_converted = doc.conversion().was_converted();
         self.updates = match (change.make)(doc) {
             Ok(updates) => updates,
@@ -264,7 +264,7 @@ impl<'a> LockedDocument<'a> {
             committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
         }
         let loaded = self.guard.loaded().filter(|_| committed.is_changed);
-        let parked = loaded.map(|loaded| (self.parked, loaded.doc.gate().parked_totals()));
+        let parked = loaded.map(|loaded| (self.parked, loaded.doc.gate().parked().totals()));
         let document = &committed;
         let commit = ContentCommit { id, effect, document, parked, by, now };
         core.features.iter().for_each(|feature| feature.content_committed(core, &commit));

@@ -128,7 +128,7 @@ impl Documents<'_> {
             None => content_of(&doc),
         };
         let no_content = || {
-            let roots = doc.gate().root_names();
+            let roots = doc.gate().items().root_names();
             YjsImportError::NoContent { roots }.in_file(from)
         };
         let content = content.ok_or_else(no_content)?;
@@ -290,7 +290,7 @@ fn split_documents(
 fn content_of(doc: &ContentDoc) -> Option<Vec<u8>> {
     match doc.reference().read() {
         Some(content) => Some(bytes_of(content)),
-        None if doc.conversion().was_text() || doc.gate().root_names().is_empty() => {
+        None if doc.conversion().was_text() || doc.gate().items().root_names().is_empty() => {
             Some(doc.text().into_bytes())
         }
         None => None,

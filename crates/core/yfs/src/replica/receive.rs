@@ -276,7 +276,7 @@ impl ContentArrival<'_> {
             let before = doc.state_before_merge();
             doc.expect_updates(&self.updates);
             for update in &self.updates {
-                let fork = doc.find_fork(update);
+                let fork = doc.gate().find_fork(update);
                 let whole = || vec![Cow::Borrowed(*update)];
                 let parts = fork.as_ref().map_or_else(whole, |fork| {
                     fork.rest.iter().map(|part| Cow::Owned(part.clone())).collect()
@@ -288,7 +288,7 @@ impl ContentArrival<'_> {
                 let fork = fork.map(|fork| ForkArrival { doc, fork });
                 outcome.borrow_mut().forks.extend(fork);
             }
-            doc.forget_contents();
+            doc.expect_updates(&[]);
             // Other replicas make the same items (decisions 67 and 44).
             if let Some(before) = before {
                 let mark = doc.note_state_before_merge(&before).ok().flatten();

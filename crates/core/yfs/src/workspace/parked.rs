@@ -69,7 +69,7 @@ impl Maintenance<'_> {
         state.refresh()?;
         state.parked.flush(state)?;
         let mut waiting = Vec::new();
-        if state.main.read().doc().has_parked() {
+        if !state.main.read().doc().parked().is_empty() {
             waiting.extend(waiting_in(state, &state.main_name, None)?);
         }
         for note in state.store.parked()? {
@@ -118,7 +118,7 @@ fn waiting_in(
         for update in updates_of(&loaded) {
             doc.receive(update, UpdateSource::Store).ok();
         }
-        let parked = doc.gate().parked();
+        let parked = doc.gate().parked().list();
         author_of.replace(Some(doc));
         parked
     } else {
@@ -126,14 +126,14 @@ fn waiting_in(
         for update in updates_of(&loaded) {
             doc.receive(update, UpdateSource::Store).ok();
         }
-        doc.parked()
+        doc.parked().list()
     };
     let doc = author_of.into_inner();
     let waiting = parked.into_iter().filter_map(|parked| {
         let named = named_items(&parked.update).ok()?;
         let first = named.first().map(|range| ItemId::new(range.client, range.start))?;
         let of_client = doc.as_ref().and_then(|doc| {
-            let last = doc.gate().last_item(first.client)?;
+            let last = doc.gate().items().last_item(first.client)?;
             doc.log().who(last.id).map(|author| author.actor.name.to_string())
         });
         let noted = note.map(|note| note.author.clone());

@@ -47,7 +47,7 @@ impl Maintenance<'_> {
         let (n_cached, cached_bytes) = state.texts.cache.usage();
         let store = state.store.stats()?;
         let main_stats = state.store.doc_stats(&state.main_name)?;
-        let in_main = state.main.read().doc().parked_totals().n_updates;
+        let in_main = state.main.read().doc().parked().totals().n_updates;
         let n_parked = self.count_parked(in_main)?;
         let main = state.main.read();
         Ok(WorkspaceStats {

@@ -26,7 +26,7 @@ pub(super) fn attribute_front(doc: &mut ContentDoc, front: &str) -> Vec<BlamePie
     let now = doc.version();
     let all = now.clocks().filter(|(_, end)| *end > 0);
     let all: Vec<IdRange> = all.map(|(client, len)| IdRange { client, start: 0, len }).collect();
-    let parts = doc.replica.gate.parts_in(&all, &[FRONT_MATTER, SOURCE]);
+    let parts = doc.replica.gate.items().parts_in(&all, &[FRONT_MATTER, SOURCE]);
     let versions = doc.timeline().versions();
     let places: HashMap<ItemId, usize> = versions
         .iter()

@@ -67,7 +67,7 @@ fn items_beside(doc: &ContentDoc, read: &[SpanPiece], nodes: &HashSet<ItemId>) -
         .filter(|(_, end)| *end > 0)
         .map(|(client, len)| IdRange { client, start: 0, len })
         .collect();
-    let mut rest = to_set(&doc.replica.gate.parts_in(&all, &[ROOT]));
+    let mut rest = to_set(&doc.replica.gate.items().parts_in(&all, &[ROOT]));
     let mut known = IdSet::new();
     for piece in read {
         known.insert(id_of(piece.item), utf16_len(&piece.text));

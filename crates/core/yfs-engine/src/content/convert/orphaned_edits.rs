@@ -68,7 +68,7 @@ impl RootComparison<'_> {
         }
         let now = self.replica.version();
         let since = made_since(&now, version).filter(|range| !is_rule_client(range.client));
-        let parts = self.replica.gate.parts_in(&since.collect::<Vec<_>>(), &[ROOT]);
+        let parts = self.replica.gate.items().parts_in(&since.collect::<Vec<_>>(), &[ROOT]);
         let by = |around: &[ItemId]| {
             let has_deleted = |settlement: &&ConversionSettlement| {
                 around.iter().any(|id| holds(&settlement.gone, *id))

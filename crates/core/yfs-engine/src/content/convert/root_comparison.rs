@@ -110,7 +110,12 @@ impl RootComparison<'_> {
         let deleted = now.snapshot().delete_set.diff(&version.snapshot().delete_set);
         let mut ranges = to_ranges(&deleted);
         ranges.extend(made_since(&now, version));
-        !self.replica.gate.parts_in(&ranges, &[if is_rich { ROOT } else { TEXT }]).is_empty()
+        !self
+            .replica
+            .gate
+            .items()
+            .parts_in(&ranges, &[if is_rich { ROOT } else { TEXT }])
+            .is_empty()
     }
 
     /// Reports whether both roots were begun apart and never settled.
@@ -212,7 +217,7 @@ impl RootComparison<'_> {
         if concurrent.is_empty() || lost.is_empty() {
             return IdSet::new();
         }
-        let mut parts = self.replica.gate.parts_in(&to_ranges(lost), &[ROOT]);
+        let mut parts = self.replica.gate.items().parts_in(&to_ranges(lost), &[ROOT]);
         self.replica.gate.read(|txn| {
             parts.retain(|part| {
                 let around = ancestors(txn, ItemId::new(part.client, part.start));

@@ -164,7 +164,11 @@ impl ErasureScan<'_> {
         for from in settlements.sources().unwrap_or_default() {
             let deleted = &self.replica.version().snapshot().delete_set.clone();
             let since = up_to(&deleted.diff(&from.snapshot().delete_set), &from);
-            let here = self.replica.gate.parts_in(&to_ranges(&since), roots_of_form(!self.is_rich));
+            let here = self
+                .replica
+                .gate
+                .items()
+                .parts_in(&to_ranges(&since), roots_of_form(!self.is_rich));
             unsettled.merge_with(to_set(&here));
         }
         unsettled.merge_with(comparison.unmerged_items());
@@ -182,8 +186,11 @@ impl ErasureScan<'_> {
         version: &Version,
         past: impl FnOnce(&ContentReplica) -> Vec<(usize, Version)>,
     ) -> (IdSet, Vec<usize>) {
-        let memory =
-            self.replica.gate.parts_in(&to_ranges(erased), &[rich::FRONT_MATTER, rich::SOURCE]);
+        let memory = self
+            .replica
+            .gate
+            .items()
+            .parts_in(&to_ranges(erased), &[rich::FRONT_MATTER, rich::SOURCE]);
         let (memory, mut held, mut by) = (to_set(&memory), IdSet::new(), Vec::new());
         if memory.is_empty() {
             return (held, by);

@@ -282,12 +282,12 @@ impl CachedBlock {
                     changed.push(IdRange { client: *client, start, len: end - start });
                 }
             }
-            if !replica.gate.parts_in(&changed, &[SOURCE, FRONT_MATTER]).is_empty() {
+            if !replica.gate.items().parts_in(&changed, &[SOURCE, FRONT_MATTER]).is_empty() {
                 return None;
             }
-            let parts = replica.gate.parts_in(&changed, &[ROOT]);
+            let parts = replica.gate.items().parts_in(&changed, &[ROOT]);
             if !parts.is_empty() {
-                let have_children = replica.gate.has_direct_parts(&parts, ROOT);
+                let have_children = replica.gate.items().has_direct_parts(&parts, ROOT);
                 let changed = self.changed(txn, &parts, have_children)?;
                 self.replace(txn, changed)?;
             }

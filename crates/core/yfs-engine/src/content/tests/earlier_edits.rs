@@ -23,7 +23,7 @@ fn units_of_yrs(doc: &mut ContentDoc) -> Vec<ItemId> {
 }
 
 fn check_order(doc: &mut ContentDoc) {
-    if let Some(units) = doc.replica.gate.ordered_units() {
+    if let Some(units) = doc.replica.gate.order.ordered_units() {
         assert_eq!(units, units_of_yrs(doc));
     }
 }
@@ -78,7 +78,7 @@ fn an_edit_that_arrives_keeps_the_order_and_costs_no_walk() {
     let mut receive = || drop(other.receive(&update, UpdateSource::Wire).unwrap());
     let n_steps = steps::of(&mut receive);
     assert!(n_steps < 10, "{n_steps}");
-    assert!(other.replica.gate.ordered_units().is_some());
+    assert!(other.replica.gate.order.ordered_units().is_some());
     assert!(other.replica.knows_plain_text(), "the text is read again");
     assert_eq!(other.text(), own.text());
     check_order(&mut other);
@@ -96,7 +96,7 @@ fn a_text_with_an_embed_is_edited_as_before() {
     for _ in 0..20 {
         edit(&mut doc, &mut random);
     }
-    assert_eq!(doc.replica.gate.ordered_units(), None);
+    assert_eq!(doc.replica.gate.order.ordered_units(), None);
 }
 
 proptest! {

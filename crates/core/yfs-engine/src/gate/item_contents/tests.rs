@@ -32,7 +32,7 @@ fn receive(doc: &mut GatedDoc, updates: &[&[u8]]) -> Vec<Option<ForkedItems>> {
         forks.push(fork);
     }
     if doc.role == DocRole::Content {
-        doc.forget_contents();
+        doc.expect_updates(&[]);
     }
     forks
 }

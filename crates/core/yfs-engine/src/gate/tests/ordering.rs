@@ -113,7 +113,7 @@ fn items_whose_order_is_forced_are_refused_after_they_waited() {
         assert!(doc.receive(&other.finish(), UpdateSource::Wire).expect("it waits").parked);
         let received = doc.receive(&key_of_parked(), UpdateSource::Wire).expect("an update");
         assert_eq!(!received.refused.is_empty(), is_refused, "{limit}");
-        assert_eq!(doc.parked().len(), 1, "what waits for other items still waits");
+        assert_eq!(doc.parked().list().len(), 1, "what waits for other items still waits");
         let n_there = (FIRST..FIRST + 100).filter(|id| doc.clock_of(super::client(*id)) == 3);
         let n_there = n_there.count();
         assert!(if is_refused { n_there < 50 } else { n_there == 100 }, "{n_there}");

@@ -101,7 +101,7 @@ fn reopen(doc: &GatedDoc, role: DocRole, log: &[Vec<u8>]) {
     }
     assert_eq!(shown(doc), shown(&again));
     let parked = |doc: &GatedDoc| {
-        let parked = doc.parked().into_iter().map(|parked| parked.update);
+        let parked = doc.parked().list().into_iter().map(|parked| parked.update);
         parked.collect::<Vec<_>>()
     };
     assert_eq!(parked(doc), parked(&again));

@@ -175,7 +175,7 @@ impl ParkedUpdates {
             // Otherwise replicas would not send again what may still be completed.
             self.marks.forget_replicas(core)?;
         }
-        let left = core.documents.acquire(id).with(|loaded| loaded.doc.gate().parked_totals())?;
+        let left = core.documents.acquire(id).with(|loaded| loaded.doc.gate().parked().totals())?;
         let note = core.store.parked()?.into_iter().find(|note| note.doc == name);
         let note = note.filter(|_| left.n_updates > 0).map(|note| ParkedNote {
             n_updates: left.n_updates as u64,
