@@ -110,7 +110,7 @@ pub struct MemoryAuditSink {
 
 impl AuditRecord {
     /// Reports whether the query selects the record.
-    pub fn is_selected_by(&self, query: &AuditQuery) -> bool {
+    pub(crate) fn is_selected_by(&self, query: &AuditQuery) -> bool {
         let is_below = |directory: &str| {
             let inside = |path: &str| {
                 let rest = path.strip_prefix(directory.trim_end_matches('/'));

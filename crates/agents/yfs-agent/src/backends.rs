@@ -79,7 +79,7 @@ use crate::execute::CommandExecutor;
 pub use self::{
     agent_path::{BadAgentPath, parse_agent_path},
     composite::{BadRoute, CompositeBackend, CompositeFs, PathRoute},
-    local::{HostShell, LocalBackend, LocalNameGuard},
+    local::{HostShell, LocalBackend},
     sandbox::{ContainerShell, SandboxBackend, find_container_engine},
     state::{BadSavedState, StateBackend},
     transfer::{

@@ -88,7 +88,7 @@ pub(crate) struct ToolWords {
 
 /// The structured result of a tool whose result is text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TextResult {
+pub(crate) struct TextResult {
     /// The text of the reply.
     pub content: String,
 }

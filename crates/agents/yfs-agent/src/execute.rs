@@ -11,7 +11,7 @@ use thiserror::Error;
 use yfs_vfs::{CallScope, CancellationToken};
 
 /// The number of bytes of output that [`ExecuteOptions::default`] keeps.
-pub const DEFAULT_MAX_OUTPUT: usize = 100_000;
+pub(crate) const DEFAULT_MAX_OUTPUT: usize = 100_000;
 
 /// A runner of command lines in the syntax of a POSIX shell.
 ///

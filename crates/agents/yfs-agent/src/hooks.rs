@@ -13,7 +13,7 @@ mod write_hooks;
 mod tests;
 
 pub use self::{
-    call_guards::{AuditedCall, CallAuditor, CallRateLimit, MonotonicClock, RateExceeded},
+    call_guards::{AuditedCall, CallAuditor, CallRateLimit, RateExceeded},
     hooked_fs::{HookedFs, PlannedChange, WriteHook, WriteHooks},
-    write_hooks::{ContentCheck, ContentRejection, QuotaExceeded, StorageQuota},
+    write_hooks::{ContentCheck, QuotaExceeded, StorageQuota},
 };

@@ -112,7 +112,7 @@ pub fn result_file_name(call_id: &str) -> String {
 }
 
 /// Returns the text that stands for a result that was moved to a file.
-pub fn large_result_stub(call_id: &str, path: &str, text: &str) -> String {
+pub(crate) fn large_result_stub(call_id: &str, path: &str, text: &str) -> String {
     let (preview, note) = preview_of(text, "result");
     let mut shown: String = call_id.chars().take(SHOWN_ID_CHARS).collect();
     if shown.len() < call_id.len() {

@@ -69,7 +69,7 @@ pub mod path_locks;
 pub mod permissions;
 pub mod session;
 pub mod tool;
-pub mod tool_call;
+pub(crate) mod tool_call;
 pub mod vocabulary;
 pub mod work_budget;
 

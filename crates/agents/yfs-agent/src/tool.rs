@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use yfs_vfs::CancellationToken;
 
 /// A JSON Schema, as the members of its object.
-pub type JsonSchemaObject = Map<String, Value>;
+pub(crate) type JsonSchemaObject = Map<String, Value>;
 
 /// The description of a tool, from which a model learns how to call it.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,7 +109,7 @@ impl ToolAnnotations {
     }
 
     /// Returns the annotations of a tool that adds and never replaces.
-    pub const fn adding() -> Self {
+    pub(crate) const fn adding() -> Self {
         Self { read_only: false, destructive: false, idempotent: false, open_world: false }
     }
 
@@ -139,7 +139,7 @@ impl ToolReply {
 
     /// Sets the structured result.
     #[must_use]
-    pub fn with_structured(self, value: &impl Serialize) -> Self {
+    pub(crate) fn with_structured(self, value: &impl Serialize) -> Self {
         // Our results are plain data with string keys, so this cannot fail.
         Self { structured: serde_json::to_value(value).ok(), ..self }
     }

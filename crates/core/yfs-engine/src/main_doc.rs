@@ -68,7 +68,7 @@ pub use self::{
 pub const EMPTY_UPDATE: &[u8] = &[0, 0];
 
 /// The number of simultaneous changes above which former paths are not reported.
-pub const MAX_TRACED: usize = 10_000;
+pub(crate) const MAX_TRACED: usize = 10_000;
 
 /// The structure of a workspace, as one process has it.
 #[derive(Debug)]

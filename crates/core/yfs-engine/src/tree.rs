@@ -53,7 +53,7 @@ pub(crate) use self::{
     visibility::HidingAncestors,
 };
 pub use self::{
-    conflicts::{FUTURE_TOLERANCE_MS, OrphanReason, TreeConflict},
+    conflicts::{OrphanReason, TreeConflict},
     derive::derive_directory_id,
     resolve::{FinalLink, PathTarget},
     trash::TrashItem,

@@ -60,7 +60,7 @@ pub struct ChangePage {
 /// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the cursor is no longer in the log of changes; list the tree again")]
-pub struct CursorLost;
+pub(crate) struct CursorLost;
 
 impl ChangeCursor {
     /// Makes a cursor from the text that a filesystem uses for a position.

@@ -155,7 +155,7 @@ pub async fn run(
 }
 
 /// Runs the cases whose name contains `part`, for debugging a failure.
-pub async fn run_matching(
+pub(crate) async fn run_matching(
     make: impl AsyncFn() -> Arc<dyn FileSystem>,
     caps: BackendCapabilities,
     part: &str,

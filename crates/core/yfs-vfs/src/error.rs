@@ -215,7 +215,7 @@ impl FsCode {
     }
 
     /// Returns the code of an error number of this host's kernel; unlisted numbers are `EIO`.
-    pub fn of_errno(errno: i32) -> Self {
+    pub(crate) fn of_errno(errno: i32) -> Self {
         let exact = Self::ALL.iter().copied().find(|code| code.errno() == errno);
         let related = || match Errno::from_raw_os_error(errno) {
             Errno::DQUOT => Self::ENOSPC,

@@ -22,7 +22,6 @@ use yfs_types::{id::FileId, path::VPath};
 
 use self::large_file::{LargeFileSearch, LargeOutcome};
 pub use self::{
-    large_file::MAX_LINE_BYTES,
     searcher::{GrepSearcher, SearchOutcome, searched_text},
     sink::{GrepCollector, GrepSink, PathConverter},
 };
@@ -38,7 +37,7 @@ use crate::{
 };
 
 /// The largest compiled pattern, in bytes.
-pub const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
+pub(crate) const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
 
 /// The number of batches that are searched concurrently.
 const N_BATCHES_AT_ONCE: usize = 8;
@@ -54,7 +53,7 @@ const FILES_AT_ONCE: usize = 64;
 const LARGE_BYTES: u64 = if cfg!(test) { 64 } else { 16 << 20 };
 
 /// The greatest number of paths of files that are not text in a result.
-pub const MAX_BINARY_PATHS: usize = 20;
+pub(crate) const MAX_BINARY_PATHS: usize = 20;
 
 /// The greatest size of the lines of a large file that are held in memory if they can be passed on.
 const MAX_HELD_BYTES: usize = if cfg!(test) { 256 } else { 8 << 20 };
@@ -133,7 +132,7 @@ pub enum GrepSelection {
 }
 
 /// A call that reads several files, each as [`FileSystem::read`] does.
-pub type ReadManyFiles<'a> = &'a (dyn Fn(&[VPath]) -> Vec<Result<Bytes, FsError>> + Sync);
+pub(crate) type ReadManyFiles<'a> = &'a (dyn Fn(&[VPath]) -> Vec<Result<Bytes, FsError>> + Sync);
 
 /// The result of a [`GrepQuery`].
 ///

@@ -39,7 +39,7 @@
 //! # }).unwrap();
 //! ```
 
-pub mod call_scope;
+pub(crate) mod call_scope;
 mod change_log;
 pub mod changes;
 #[cfg(unix)]
@@ -50,7 +50,7 @@ pub mod edit;
 pub mod error;
 pub mod fault;
 pub mod file_system;
-pub mod file_system_ext;
+pub(crate) mod file_system_ext;
 mod fs_view;
 pub mod glob;
 pub mod grep;
@@ -58,7 +58,7 @@ pub mod guarded_fs;
 #[cfg(target_os = "linux")]
 pub mod host;
 pub mod ignore_rules;
-pub mod line_page;
+pub(crate) mod line_page;
 pub mod memory;
 pub mod name_escaping;
 pub mod options;
@@ -77,7 +77,7 @@ pub use tokio_util::sync::CancellationToken;
 pub use crate::host::HostFs;
 pub use crate::{
     call_scope::CallScope,
-    changes::{ChangeCursor, ChangeKind, ChangePage, CursorLost, FileChange},
+    changes::{ChangeCursor, ChangeKind, ChangePage, FileChange},
     directory_listing::DirectoryListing,
     edit::{EditOutcome, EditRefusal, TextReplacement},
     error::{FsCode, FsError, Op},

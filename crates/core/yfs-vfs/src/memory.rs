@@ -256,7 +256,7 @@ impl FileSystem for MemoryFs {
 }
 
 /// Returns the clock of this machine.
-pub fn system_clock() -> Clock {
+pub(crate) fn system_clock() -> Clock {
     Arc::new(|| {
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Millis(since_epoch.map_or(0, |elapsed| elapsed.as_millis() as i64))

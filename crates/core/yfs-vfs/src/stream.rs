@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The default length of a chunk, in bytes.
-pub const DEFAULT_CHUNK_LEN: usize = 256 * 1024;
+pub(crate) const DEFAULT_CHUNK_LEN: usize = 256 * 1024;
 
 /// A chunk of a file's content (`docs/spec/thread-files.md`, section 8.3).
 #[derive(Debug, Clone, PartialEq, Eq)]

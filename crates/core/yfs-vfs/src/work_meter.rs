@@ -23,7 +23,7 @@ pub async fn metered<F: Future>(meter: Arc<dyn WorkMeter>, operation: F) -> F::O
 }
 
 /// Returns the meter of the operation that this task runs, for work that goes on in a thread.
-pub fn current_meter() -> Option<Arc<dyn WorkMeter>> {
+pub(crate) fn current_meter() -> Option<Arc<dyn WorkMeter>> {
     METER.try_with(Arc::clone).ok()
 }
 

@@ -29,7 +29,7 @@ pub mod clock;
 mod commit;
 mod content;
 mod core;
-pub mod directory_share;
+pub(crate) mod directory_share;
 pub mod documents;
 #[cfg(test)]
 mod eager_disk;

@@ -49,7 +49,7 @@ pub mod lost_contents;
 mod lost_words;
 pub(crate) mod merge_records;
 pub mod misplaced;
-pub mod move_between;
+pub(crate) mod move_between;
 pub mod nodes;
 pub mod noted_imports;
 pub mod parked;

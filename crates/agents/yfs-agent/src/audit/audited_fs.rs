@@ -95,7 +95,7 @@ impl FileAudit {
 
     /// Returns the files that were read or changed so far, each with its first and its last
     /// version. Of many files, the first 256.
-    pub fn touched_files(&self) -> Vec<AuditedFile> {
+    pub(crate) fn touched_files(&self) -> Vec<AuditedFile> {
         self.files.lock().clone()
     }
 

@@ -35,7 +35,7 @@ pub struct LocalBackend {
 /// A guard that refuses names that a host's shell or another system takes for other places: `~` and
 /// drives such as `C:`.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LocalNameGuard;
+pub(crate) struct LocalNameGuard;
 
 /// A runner of commands on the host, with the permissions of this process.
 ///

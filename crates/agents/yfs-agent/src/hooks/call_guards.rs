@@ -30,7 +30,7 @@ pub struct CallAuditor {
 }
 
 /// The time since some moment, which never decreases.
-pub type MonotonicClock = Arc<dyn Fn() -> Duration + Send + Sync>;
+pub(crate) type MonotonicClock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// A guard that lets calls through at a rate: a bucket of tokens, each call takes one, and the
 /// bucket is refilled evenly up to its size.

@@ -44,7 +44,7 @@ type CheckFunction = dyn Fn(&VPath, &[u8]) -> Result<(), String> + Send + Sync;
 /// The cause of an `EACCES` of a [`ContentCheck`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the content is rejected: {0}")]
-pub struct ContentRejection(pub String);
+pub(crate) struct ContentRejection(pub String);
 
 #[async_trait]
 impl WriteHook for StorageQuota {

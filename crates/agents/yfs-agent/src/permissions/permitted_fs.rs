@@ -128,13 +128,13 @@ impl PermittedFs {
     /// Binds some files by their hard links as well: whatever a rule says of one of these paths, it
     /// says of every other name of the file that is there at the time of a call.
     #[must_use]
-    pub fn guarding_files(self, paths: &[VPath]) -> Self {
+    pub(crate) fn guarding_files(self, paths: &[VPath]) -> Self {
         Self { guarded: paths.into(), ..self }
     }
 
     /// Sets the side that decides about rules in the mode `Interrupt`.
     #[must_use]
-    pub fn with_broker(self, broker: Arc<dyn ApprovalBroker>) -> Self {
+    pub(crate) fn with_broker(self, broker: Arc<dyn ApprovalBroker>) -> Self {
         Self { broker, ..self }
     }
 

@@ -164,7 +164,7 @@ impl PermissionRules {
 
     /// Joins rules that bind together: an access needs to be allowed by all of them, and the
     /// strictest mode decides.
-    pub fn all_of(rules: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn all_of(rules: impl IntoIterator<Item = Self>) -> Self {
         Self { sets: rules.into_iter().flat_map(|rules| rules.sets).collect() }
     }
 
@@ -187,7 +187,7 @@ impl PermissionRules {
     ///
     /// A directory above those that alone are allowed shows only the way to them, so that reading
     /// it needs no approval.
-    pub fn mode_at(&self, access: AccessKind, path: &VPath) -> RuleMode {
+    pub(crate) fn mode_at(&self, access: AccessKind, path: &VPath) -> RuleMode {
         let form_c = normalized(path);
         let path = form_c.as_ref().unwrap_or(path);
         let modes = self.sets.iter().map(|set| set.mode_at(access, path));
@@ -228,7 +228,7 @@ impl PermissionRules {
 
     /// Returns the strictest mode that a path below `directory` could have, whatever objects there
     /// are. A rule that matches everything below hides the rules after it.
-    pub fn strictest_below(&self, access: AccessKind, directory: &VPath) -> RuleMode {
+    pub(crate) fn strictest_below(&self, access: AccessKind, directory: &VPath) -> RuleMode {
         let form_c = normalized(directory);
         let directory = form_c.as_ref().unwrap_or(directory);
         let strictest = self.sets.iter().map(|set| set.strictest_below(access, directory));

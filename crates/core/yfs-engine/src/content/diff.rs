@@ -112,7 +112,7 @@ pub(super) fn reads_as_one_word(left: &str, right: &str) -> bool {
 }
 
 /// Returns the length of `text` in UTF-16 code units, which is how Yjs counts.
-pub fn utf16_len(text: &str) -> u32 {
+pub(crate) fn utf16_len(text: &str) -> u32 {
     // A code point has one byte that is no continuation, and two units if it has four bytes. The
     // counters of a block of 64 fit into bytes, so that the compiler can count 16 at a time.
     let units = |byte: &u8| u8::from(*byte & 0xc0 != 0x80) + u8::from(*byte >= 0xf0);

@@ -297,7 +297,7 @@ impl GatedDoc {
     }
 
     /// Reports whether a root ever had content.
-    pub fn has_root(&self, name: &str) -> bool {
+    pub(crate) fn has_root(&self, name: &str) -> bool {
         self.places.roots.contains_key(name)
     }
 
@@ -319,7 +319,7 @@ impl GatedDoc {
 
     /// Returns the last struct of the client that wrote to an array last, or else of another client
     /// that wrote to it. When it was written, nothing was between it and its right origin.
-    pub fn newest_tail(&self, root: RootIx) -> Option<ClientTail> {
+    pub(crate) fn newest_tail(&self, root: RootIx) -> Option<ClientTail> {
         let in_root = |client| self.places.last_item(client).filter(|tail| tail.root == Some(root));
         let newest = self.newest.get(&root).copied().and_then(in_root);
         newest.or_else(|| {

@@ -113,7 +113,7 @@ impl GatedDoc {
 
 impl ItemLists {
     /// Returns the parts of ranges that are known to be deleted.
-    pub fn deleted_among(&self, ranges: &[IdRange]) -> Vec<IdRange> {
+    pub(crate) fn deleted_among(&self, ranges: &[IdRange]) -> Vec<IdRange> {
         let mut deleted = Vec::new();
         for range in ranges {
             let Some(client) = self.clients.get(&range.client) else { continue };

@@ -77,7 +77,7 @@ impl GatedDoc {
 
 impl ItemLists {
     /// Reports whether some items of ranges are direct children of a root.
-    pub fn has_direct_parts(&self, ranges: &[IdRange], root: &str) -> bool {
+    pub(crate) fn has_direct_parts(&self, ranges: &[IdRange], root: &str) -> bool {
         let Some(root) = self.roots.get(root) else { return false };
         ranges.iter().any(|range| {
             let Some(client) = self.clients.get(&range.client) else { return false };
@@ -89,7 +89,7 @@ impl ItemLists {
     }
 
     /// Returns the parts of ranges whose items are in some roots.
-    pub fn parts_in(&self, ranges: &[IdRange], roots: &[&str]) -> Vec<IdRange> {
+    pub(crate) fn parts_in(&self, ranges: &[IdRange], roots: &[&str]) -> Vec<IdRange> {
         let roots = RootLists::new(self, roots);
         let mut parts = Vec::new();
         for range in ranges {

@@ -65,7 +65,7 @@ impl UpdateBuilder {
     /// # Panics
     ///
     /// If there are none.
-    pub fn array_run_encoded(
+    pub(crate) fn array_run_encoded(
         &mut self,
         id: ItemId,
         origin: Option<ItemId>,
@@ -105,7 +105,7 @@ impl UpdateBuilder {
     }
 
     /// Deletes a range of items.
-    pub fn delete_range(&mut self, range: IdRange) {
+    pub(crate) fn delete_range(&mut self, range: IdRange) {
         if range.len > 0 {
             self.deletes.push(range);
         }

@@ -68,7 +68,7 @@ impl FileRow {
 
     /// Returns the length of the content of a file as the row reports it; 0 for directories and
     /// links.
-    pub fn content_size(&self) -> u64 {
+    pub(crate) fn content_size(&self) -> u64 {
         match (self.kind, self.blob) {
             (NodeKind::Directory, _) => 0,
             (NodeKind::File, _) if self.link.is_some() => 0,

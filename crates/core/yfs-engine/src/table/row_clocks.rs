@@ -72,7 +72,7 @@ impl RowClocks {
 
 impl FilesTable {
     /// Adds the elements of a row and of its cells to `clocks`.
-    pub fn add_clocks(&self, id: &FileId, clocks: &mut RowClocks) {
+    pub(crate) fn add_clocks(&self, id: &FileId, clocks: &mut RowClocks) {
         let Some(view) = self.view(id) else { return };
         self.row_elements(view).for_each(|element| clocks.add(element.id));
         let cells = self.cell_groups(view).into_iter().flat_map(|(_, group)| group);
@@ -81,7 +81,7 @@ impl FilesTable {
 
     /// Returns the item that says whether a row is in the trash: the cell, or the row itself if it
     /// has none.
-    pub fn trash_item(&self, id: &FileId) -> Option<ItemId> {
+    pub(crate) fn trash_item(&self, id: &FileId) -> Option<ItemId> {
         let view = self.view(id)?;
         let groups = self.cell_groups(view);
         let cell = groups.iter().find(|(field, _)| *field == RowField::Trashed);
@@ -91,7 +91,7 @@ impl FilesTable {
 
     /// Returns the changes of a row beyond `clocks`. Permission bits, metadata, and what the write
     /// made that trashed the row, are none.
-    pub fn changes_beyond(&self, id: &FileId, clocks: &RowClocks) -> UnknownChanges {
+    pub(crate) fn changes_beyond(&self, id: &FileId, clocks: &RowClocks) -> UnknownChanges {
         let mut unknown = UnknownChanges::default();
         let Some(view) = self.view(id) else { return unknown };
         let groups = self.cell_groups(view);

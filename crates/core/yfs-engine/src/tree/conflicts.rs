@@ -12,7 +12,7 @@ use super::{
 use crate::{id::FileId, time::Millis};
 
 /// How far ahead of the clock a timestamp may be before it is reported: a day.
-pub const FUTURE_TOLERANCE_MS: i64 = 24 * 60 * 60 * 1000;
+pub(crate) const FUTURE_TOLERANCE_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// One conflict that rules resolved, or one suspicious entry.
 #[derive(Debug, Clone, PartialEq)]

@@ -82,7 +82,7 @@ impl TreeIndex {
 
     /// Finds the place like [`TreeIndex::place`], for a text that may be relative to `start` and
     /// have `..`.
-    pub fn place_from<'a>(
+    pub(crate) fn place_from<'a>(
         &'a self,
         start: NodeRef<'a>,
         text: &str,

@@ -112,7 +112,7 @@ impl<'a> NodeRef<'a> {
 
     /// Returns the directory that a restore puts it into: its own directory if that is visible,
     /// else the nearest visible one above.
-    pub fn restore_destination(&self) -> Self {
+    pub(crate) fn restore_destination(&self) -> Self {
         let mut home = self.parent().unwrap_or(*self);
         while let Some(hidden_by) = home.trashed_ancestor() {
             home = hidden_by.parent().unwrap_or(*self);

@@ -307,7 +307,7 @@ impl<'a> NodeRef<'a> {
     /// Returns the other entries of its directory that could be shown under another name if this
     /// one left its name, each with the name under which it is shown: those with a number that
     /// store the same name, or a name with this one as a numbered form.
-    pub fn numbered_beside(&self) -> impl Iterator<Item = (&'a FileId, SmolStr)> + use<'a> {
+    pub(crate) fn numbered_beside(&self) -> impl Iterator<Item = (&'a FileId, SmolStr)> + use<'a> {
         let (tree, slot, raw) = (self.tree, self.slot, self.raw());
         let is_listed = slot != ROOT && !raw.trashed;
         let dir = is_listed.then(|| tree.nodes.dir(raw.shown_in)).flatten();

@@ -100,7 +100,7 @@ impl CheckpointMap {
     /// # Errors
     ///
     /// As [`get`](Self::get), and what `each` returns.
-    pub fn get_ascending<E: From<CheckpointError>>(
+    pub(crate) fn get_ascending<E: From<CheckpointError>>(
         &self,
         keys: &[Vec<u8>],
         mut each: impl FnMut(usize, Option<&[u8]>) -> std::result::Result<(), E>,

@@ -71,7 +71,7 @@ impl KeyRecord {
     }
 
     /// Returns the error for a caller that has no key.
-    pub fn missing_key(&self) -> KeyError {
+    pub(crate) fn missing_key(&self) -> KeyError {
         match self.kind {
             KeyKind::Passphrase(_) => KeyError::MissingPassphrase,
             KeyKind::KeyFile => KeyError::MissingKeyFile,

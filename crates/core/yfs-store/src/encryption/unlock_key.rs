@@ -94,7 +94,7 @@ impl UnlockKey {
     /// # Errors
     ///
     /// As [`from_passphrase`](Self::from_passphrase), and if the cost is out of range.
-    pub fn from_passphrase_with(
+    pub(crate) fn from_passphrase_with(
         text: impl Into<Zeroizing<Vec<u8>>>,
         cost: PassphraseCost,
     ) -> Result<Self, KeyError> {

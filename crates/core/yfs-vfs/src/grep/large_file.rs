@@ -29,7 +29,7 @@ use crate::{
 
 /// The greatest length of a line of a large file, in bytes, together with the lines of context
 /// before a match. A file with more counts as one that cannot be read.
-pub const MAX_LINE_BYTES: usize = 256 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 256 << 20;
 
 /// The length of the chunks that are read, in bytes.
 const CHUNK_LEN: usize = if cfg!(test) { 7 } else { 1 << 20 };

@@ -107,7 +107,7 @@ impl GrepSearcher {
 
     /// Reports whether the query includes a file, provided that the directories above it are
     /// entered.
-    pub fn should_search(&self, path: &VPath) -> bool {
+    pub(crate) fn should_search(&self, path: &VPath) -> bool {
         let included = self.include.is_empty() || self.found_by(&self.include, path, false);
         included && self.shows(path) && !self.found_by(&self.exclude, path, false)
     }

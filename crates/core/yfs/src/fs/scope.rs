@@ -71,7 +71,7 @@ impl WorkspaceFs {
     /// As [`confined_to`](Self::confined_to), for a directory that may be moved or renamed
     /// meanwhile: another one that takes its path is outside.
     #[must_use]
-    pub fn confined_to_id(mut self, directory: FileId) -> Self {
+    pub(crate) fn confined_to_id(mut self, directory: FileId) -> Self {
         self.scope = Some(ScopeDirectory::Id(directory));
         self
     }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The directory that gets the contents without rows.
-pub const LOST_AND_FOUND: &str = "/lost+found";
+pub(crate) const LOST_AND_FOUND: &str = "/lost+found";
 
 /// A content that no row names.
 #[derive(Debug, Clone, PartialEq, Eq)]

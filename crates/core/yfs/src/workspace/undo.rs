@@ -28,7 +28,7 @@ use crate::{
 
 /// The label of changes that undo others; after it comes what is undone: the number of a version,
 /// or the kind of a change that a row records.
-pub const UNDO_LABEL: &str = "undo";
+pub(crate) const UNDO_LABEL: &str = "undo";
 
 /// The result of undoing a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl HistoryEntry {
     }
 
     /// Returns the version of the same file that this change undid.
-    pub fn undone_version(&self) -> Option<u64> {
+    pub(crate) fn undone_version(&self) -> Option<u64> {
         self.label.as_deref()?.strip_prefix(UNDO_LABEL)?.strip_prefix(" version ")?.parse().ok()
     }
 }

@@ -10,11 +10,11 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// The age in milliseconds up to which every version is listed.
-pub const ALL_LISTED_MS: i64 = 7 * DAY_MS;
+pub(crate) const ALL_LISTED_MS: i64 = 7 * DAY_MS;
 
 /// The age in milliseconds up to which one version of each hour is listed; of older versions, one
 /// of each day.
-pub const HOURLY_LISTED_MS: i64 = 30 * DAY_MS;
+pub(crate) const HOURLY_LISTED_MS: i64 = 30 * DAY_MS;
 
 /// Removes versions from a list: keeps those that are younger than [`ALL_LISTED_MS`], the last of
 /// each hour (UTC) until [`HOURLY_LISTED_MS`], the last of each day before that, and all that are
