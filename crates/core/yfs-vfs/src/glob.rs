@@ -54,7 +54,7 @@ pub struct GlobQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GlobResult {
-    /// The matching entries, in the order of [`FileSystemExt::walk`].
+    /// The matching entries, in the order of [`FileSystemExt::walk`](crate::FileSystemExt::walk).
     pub entries: Vec<WalkEntry>,
     /// The limit that ended the search, if there may be more matches.
     pub cut: Option<SearchLimit>,

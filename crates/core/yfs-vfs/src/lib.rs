@@ -7,8 +7,8 @@
 //! another filesystem. [`conformance`] is the test suite for every backend.
 //!
 //! Modules in reading order: [`file_system`] and its vocabulary ([`stat`], [`options`], [`error`],
-//! [`edit`], [`line_page`], [`stream`], [`changes`]), then what works over any filesystem
-//! ([`file_system_ext`], [`walk`], [`glob`], [`grep`], [`guarded_fs`]), then the backends and
+//! [`edit`], `line_page`, [`stream`], [`changes`]), then what works over any filesystem
+//! (`file_system_ext`, [`walk`], [`glob`], [`grep`], [`guarded_fs`]), then the backends and
 //! [`confined_dir`], on which programs that work in a directory of the host stand.
 //!
 //! ```

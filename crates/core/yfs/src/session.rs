@@ -493,7 +493,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystemExt::utimes`](yfs_vfs::FileSystemExt::utimes) does.
+    /// Fails as [`FileSystemExt::utimes`] does.
     pub fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
         self.fs.tree().utimes(path, mtime)
     }
@@ -502,7 +502,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystemExt::chmod`](yfs_vfs::FileSystemExt::chmod) does.
+    /// Fails as [`FileSystemExt::chmod`] does.
     pub fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
         self.fs.tree().chmod(path, mode)
     }
@@ -511,7 +511,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystemExt::set_metadata`](yfs_vfs::FileSystemExt::set_metadata) does.
+    /// Fails as [`FileSystemExt::set_metadata`] does.
     pub fn set_metadata(&self, path: &VPath, metadata: &Metadata) -> Result<(), FsError> {
         self.fs.tree().set_metadata(path, metadata)
     }
@@ -520,7 +520,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystemExt::walk`](yfs_vfs::FileSystemExt::walk) does.
+    /// Fails as [`FileSystemExt::walk`] does.
     pub fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
         self.fs.lister().walk(path, options)
     }
@@ -529,7 +529,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystemExt::totals`](yfs_vfs::FileSystemExt::totals) does.
+    /// Fails as [`FileSystemExt::totals`] does.
     pub fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         wait_for(self.fs.totals(path))
     }
@@ -547,7 +547,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystemExt::grep`](yfs_vfs::FileSystemExt::grep) does.
+    /// Fails as [`FileSystemExt::grep`] does.
     pub fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
         wait_for(self.fs.searcher().grep(query))
     }

@@ -98,9 +98,9 @@ impl PermissionRefusal {
 
 impl PermittedFs {
     /// Wraps a filesystem. Rules in the mode `Interrupt` refuse until there is a
-    /// [broker](Self::with_broker).
+    /// broker.
     ///
-    /// Several sets of rules are one layer: see [`PermissionRules::all_of`].
+    /// Several sets of rules are one layer: see `PermissionRules::all_of`.
     ///
     /// # Errors
     ///

@@ -91,7 +91,7 @@ impl TreeIndex {
         self.place_passing(start, text, follow, &mut |_| ())
     }
 
-    /// Finds the place like [`TreeIndex::place_from`], and calls `each` with every node that is
+    /// Finds the place like `TreeIndex::place_from`, and calls `each` with every node that is
     /// passed on the way, links as well, until the look-up ends or fails.
     pub fn place_passing<'a>(
         &'a self,
