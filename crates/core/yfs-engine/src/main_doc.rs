@@ -86,7 +86,7 @@ pub struct MainDoc {
 pub struct MainDocChanges {
     /// Rows that were added, changed or removed, each once.
     pub ids: Vec<FileId>,
-    /// The former visible path of each of `ids`. Empty if there are more than `MAX_TRACED`.
+    /// The former visible path of each of `ids`. Empty if there are more than 10,000.
     pub before: Vec<Option<VPath>>,
     /// Settings that were written, each once.
     pub settings: Vec<String>,

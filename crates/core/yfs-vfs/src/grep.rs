@@ -150,7 +150,7 @@ pub struct GrepResult {
     pub n_searched: u64,
     /// The number of files that were skipped because they are not text.
     pub n_binary: u64,
-    /// The paths of the first `MAX_BINARY_PATHS` of these files, in the order of
+    /// The paths of the first 20 of these files, in the order of
     /// [`FileSystem::walk_batches`].
     pub binary_paths: Vec<VPath>,
     /// The number of files that were skipped because they exceed [`GrepQuery::max_file_len`].

@@ -64,7 +64,7 @@ pub fn searched_text(content: &[u8]) -> Option<Cow<'_, [u8]>> {
 
 impl GrepSearcher {
     /// Compiles a query. `EINVAL` where a pattern is malformed or needs more than
-    /// `MAX_PATTERN_BYTES`.
+    /// 10 MiB.
     pub fn new(query: &GrepQuery) -> Result<Self, FsError> {
         let bad = || FsError::new(FsCode::EINVAL, Op::Grep, &query.pattern);
         let mut builder = RegexMatcherBuilder::new();

@@ -55,7 +55,7 @@ impl Maintenance<'_> {
         Ok(ids.iter().filter_map(|id| lost_content(state, id).ok()).collect())
     }
 
-    /// Makes a file of each content that no row names, with its history, in `LOST_AND_FOUND`.
+    /// Makes a file of each content that no row names, with its history, in `/lost+found`.
     /// Returns them.
     pub fn recover_lost_contents(&self) -> Result<Vec<LostContent>> {
         let state = self.state;

@@ -16,8 +16,8 @@ pub(crate) const ALL_LISTED_MS: i64 = 7 * DAY_MS;
 /// of each day.
 pub(crate) const HOURLY_LISTED_MS: i64 = 30 * DAY_MS;
 
-/// Removes versions from a list: keeps those that are younger than `ALL_LISTED_MS`, the last of
-/// each hour (UTC) until `HOURLY_LISTED_MS`, the last of each day before that, and all that are
+/// Removes versions from a list: keeps those that are younger than seven days, the last of
+/// each hour (UTC) until 30 days, the last of each day before that, and all that are
 /// named or current. Returns the number of removed versions.
 pub fn thin_versions(versions: &mut Vec<VersionInfo>, now: Millis) -> usize {
     let n_before = versions.len();
