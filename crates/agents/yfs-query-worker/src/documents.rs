@@ -52,7 +52,8 @@ pub(super) fn read_document<'a>(
         DocumentFormat::Parquet => Box::new(crate::parquet_rows::ParquetRows::new(document)),
         #[cfg(not(feature = "parquet"))]
         DocumentFormat::Parquet => {
-            let why = "this build reads no Parquet: it needs `--features full`, which released builds have";
+            let why = "this build reads no Parquet: it needs `--features full`, which released \
+                       builds have";
             Box::new(std::iter::once(Err(why.to_owned())))
         }
         DocumentFormat::Yaml => match std::str::from_utf8(document) {

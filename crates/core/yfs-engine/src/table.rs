@@ -1,9 +1,9 @@
 //! The files table: one row per file and directory, merged field by field.
 //!
 //! The wire format is that of `docs/spec/filesystem.md`: elements `{key, val, ts}` in root array
-//! `table:files`, of which the one with the greatest `ts` wins. Beside it stands a second array of
-//! the same kind, `fs:cells`, that holds single fields, so that a concurrent rename and move both
-//! last. `docs/format/main-document.md` has every byte and the rule that joins the two.
+//! `table:files`. Of those with one key, the one with the greatest `ts` wins. Beside it stands a
+//! second array of the same kind, `fs:cells`, that holds single fields, so that a concurrent rename
+//! and move both last. `docs/format/main-document.md` has every byte and the rule that joins the two.
 //!
 //! # Invariants
 //!

@@ -142,8 +142,8 @@ impl Clock for BackwardClock {
 }
 
 /// The edits of a session get their times before they get their places in the file:
-/// parallel calls (`docs/spec/agent-tools.md`) were undone in another order than they were made, and
-/// each undo but a few found "changes by others".
+/// parallel calls (`docs/spec/agent-tools.md`) were undone in another order than they were made,
+/// and each undo but a few found "changes by others".
 #[tokio::test]
 async fn own_edits_are_undone_as_one_change_and_name_no_others() {
     let clock = Arc::new(BackwardClock(AtomicI64::new(1_700_000_000_000)));
