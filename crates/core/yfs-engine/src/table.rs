@@ -3,7 +3,7 @@
 //! The wire format is that of `docs/spec/filesystem.md`: elements `{key, val, ts}` in root array
 //! `table:files`. Of those with one key, the one with the greatest `ts` wins. Beside it stands a
 //! second array of the same kind, `fs:cells`, that holds single fields, so that a concurrent rename
-//! and move both last. `docs/format/main-document.md` has every byte and the rule that joins the two.
+//! and move both last. `docs/format/main-document.md` has every byte and the rule that joins both.
 //!
 //! # Invariants
 //!
