@@ -361,8 +361,8 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// [`ChangesOptions::wait`], the call returns an empty page only after that time. Several
     /// changes of one object may be reported as one.
     ///
-    /// `ESTALE`, for which [`FsError::is_cursor_lost`] holds, if the log no longer reaches back that
-    /// far: the caller must list the whole tree again.
+    /// `ESTALE`, for which [`FsError::is_cursor_lost`] holds, if the log no longer reaches back
+    /// that far: the caller must list the whole tree again.
     async fn changes(
         &self,
         since: &ChangeCursor,

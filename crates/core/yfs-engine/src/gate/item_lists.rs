@@ -173,8 +173,8 @@ impl Default for ItemLists {
 }
 
 impl ItemLists {
-    /// Returns a length in bytes that the encoding of the [state](GatedDoc::snapshot) has at least: a
-    /// deleted range takes two bytes, and so does a client.
+    /// Returns a length in bytes that the encoding of the state has at least: a deleted range takes
+    /// two bytes, and so does a client.
     pub(crate) fn least_snapshot_len(&self) -> usize {
         2 * (self.n_deleted_ranges + self.clients.len())
     }
