@@ -39,7 +39,7 @@ pub enum ActorKind {
 pub struct ActorError(pub String);
 
 impl Actor {
-    /// Makes an actor. A name longer than [`MAX_ACTOR_NAME_LEN`] is truncated.
+    /// Makes an actor. A name longer than 128 bytes is truncated.
     pub fn new(kind: ActorKind, name: &str) -> Self {
         let mut end = name.len().min(MAX_ACTOR_NAME_LEN);
         while !name.is_char_boundary(end) {

@@ -30,7 +30,7 @@ const IS_LEGAL: [bool; 256] = {
 
 /// The permanent identifier of a file or directory, and the guid of a file's content document.
 ///
-/// Invariant: 1 to [`MAX_ID_LEN`] bytes, printable ASCII other than `/` and `\`.
+/// Invariant: 1 to 64 bytes, printable ASCII other than `/` and `\`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(SmolStr);
 
