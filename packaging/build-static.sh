@@ -23,7 +23,8 @@ case $target in
     *-linux-*) export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" ;;
 esac
 
-CARGO_PROFILE_RELEASE_STRIP=symbols cargo build --release --locked -p yfs-cli --features full --target "$target"
+CARGO_PROFILE_RELEASE_STRIP=symbols \
+    cargo build --release --locked -p yfs-cli --features full --target "$target"
 binary=${CARGO_TARGET_DIR:-target}/$target/release/yfs
 [ -f "$binary" ] || binary=$binary.exe
 

@@ -192,15 +192,16 @@ impl FileSystem for RootedFs {
     }
 
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
-        let found = self.at(Op::Walk, path, FinalLink::Yes, |fs, inner| {
-            let at = super::RootedPath { outer: path, inner: inner.clone() };
-            let found = fs.lister().walk(inner, options)?;
-            let lifted = found
-                .into_iter()
-                .filter_map(|found| Some(WalkEntry::new(at.outer_path(&found.path)?, found.entry)));
-            Ok(lifted.collect())
-        });
-        Box::pin(stream::iter([found]))
+        Box::pin(stream::once(async move {
+            self.at(Op::Walk, path, FinalLink::Yes, |fs, inner| {
+                let at = super::RootedPath { outer: path, inner: inner.clone() };
+                let found = fs.lister().walk(inner, options)?.into_iter();
+                let lifted = found.filter_map(|found| {
+                    Some(WalkEntry::new(at.outer_path(&found.path)?, found.entry))
+                });
+                Ok(lifted.collect())
+            })
+        }))
     }
 
     fn walk_directories<'a>(

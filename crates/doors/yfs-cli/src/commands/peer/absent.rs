@@ -11,8 +11,8 @@ use crate::{
     errors::{CommandError, Result},
 };
 
-const ABSENCE: &str = "this build has no peers; released binaries have them, and so has a build \
-                       with `--features full` or the feature `peer`";
+const ABSENCE: &str = "this build has no peers: they need the feature `peer` or `--features full`, \
+                       which released builds have";
 
 /// The command in the place of all commands of `yfs peer`.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ mod tests {
         }
         assert_eq!(absence().exit_code(), EXIT_USAGE);
         assert!(!ABSENCE.contains('\n'));
-        for words in ["feature `peer`", "--features full", "released binaries"] {
+        for words in ["feature `peer`", "--features full", "released builds"] {
             assert!(ABSENCE.contains(words), "{words:?} in {ABSENCE}");
         }
     }
