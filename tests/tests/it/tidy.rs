@@ -93,6 +93,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-store",
             "yfs-types",
             "yfs-vfs",
+            "yfs-wire",
         ],
     ),
     (

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::{SpanRelativeTo, Timestamp, Zoned, civil, fmt::friendly::SpanParser, tz::TimeZone};
 use yfs_engine::time::Millis;
+pub(crate) use yfs_wire::rfc3339;
 
 use crate::parse_date;
 
@@ -17,14 +18,6 @@ static SPAN_PARSER: SpanParser = SpanParser::new();
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// Formats a time for programs: RFC 3339, in UTC, with milliseconds.
-pub(crate) fn rfc3339(time: Millis) -> String {
-    match Timestamp::from_millisecond(time.0) {
-        Ok(timestamp) => format!("{timestamp:.3}"),
-        Err(_) => time.0.to_string(),
-    }
 }
 
 /// Formats a time as `ls -l` does: `Nov 21 23:51`, or `Nov 21  2024` if it is old or in the future.

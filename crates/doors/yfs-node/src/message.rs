@@ -278,7 +278,8 @@ pub(crate) fn edited(edited: &EditOutcome) -> Value {
 }
 
 pub(crate) fn changes(changes: &ChangePage) -> Value {
-    let events: Value = changes.events.iter().map(|change| js(&ChangeJson::from(change))).collect();
+    let events: Value =
+        changes.events.iter().map(|change| js(&ChangeJson::<UnixMillis>::from(change))).collect();
     json!({ "events": events, "next": changes.next.as_str(), "more": changes.more })
 }
 

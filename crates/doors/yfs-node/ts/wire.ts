@@ -113,7 +113,7 @@ export type ChangeEvent = {
    */
   actor: string | null,
   /**
-   * The time of the change, in milliseconds since the Unix epoch.
+   * The time of the change.
    */
   at: UnixMillis,
 }

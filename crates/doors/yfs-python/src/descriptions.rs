@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pyo3::{prelude::*, types::PyAny};
+use pyo3::prelude::*;
 use serde_json::{Value, json};
 use yfs::Workspace;
 use yfs_agent_workspace::WorkspaceShelf;
@@ -91,9 +91,4 @@ pub(crate) fn context(analyses: &KeptAnalyses, request: &ContextRequest) -> Resu
         "listed": rendered.n_listed,
         "previewed": rendered.n_previewed,
     }))
-}
-
-/// Returns a value as dictionaries and lists of Python.
-pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    py.import("json")?.call_method1("loads", (value.to_string(),))
 }

@@ -24,11 +24,11 @@ use yfs_artifacts::{AnalysisMemory, KeptAnalyses};
 use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
-    ChangeCursor, ChangesOptions, CopyOptions, CreateMode, DirEntry, FileContent, FileSystem,
-    FileSystemExt, FsError, GlobQuery, GrepQuery, MemoryFs, MkdirOptions, MoveOptions, Op,
-    RemoveOptions, TextReplacement, VersionBase, VersionToken, WalkOptions, WriteOptions,
-    WriteOutcome,
+    ChangeCursor, ChangesOptions, CopyOptions, CreateMode, FileContent, FileSystem, FileSystemExt,
+    FsError, GlobQuery, GrepQuery, MemoryFs, MkdirOptions, MoveOptions, Op, RemoveOptions,
+    TextReplacement, VersionBase, VersionToken, WalkOptions, WriteOptions, WriteOutcome,
 };
+use yfs_wire::{EditOutcomeJson, EntryJson, LinePageJson, WriteOutcomeJson};
 
 use crate::{
     call::{ProcessOwned, block_on, claim_process, detached},
@@ -36,11 +36,7 @@ use crate::{
     error,
     limited::ReadBases,
     queries::{self, QueryArguments},
-    values::{
-        PythonChangePage, PythonCommandOutput, PythonContent, PythonEditOutcome, PythonEntry,
-        PythonGlobResult, PythonGrepResult, PythonLinePage, PythonStat, PythonTotals,
-        PythonWriteOutcome,
-    },
+    records::{self, Seconds, record},
 };
 
 /// How long a call waits before it checks for signals.
@@ -203,7 +199,7 @@ impl PythonFs {
         let stats = self.ask(py, (Op::Open, path), |files, path| {
             descriptions::stats(&files.analyses(), path, preview)
         })?;
-        descriptions::to_python(py, &stats)
+        record(py, &stats)
     }
 
     /// Describes the files of a tree for a model, within a number of tokens.
@@ -235,7 +231,7 @@ impl PythonFs {
         };
         let request = arguments.into_request(py)?;
         let rendered = self.run(py, |files| descriptions::context(&files.analyses(), &request))?;
-        descriptions::to_python(py, &rendered)
+        record(py, &rendered)
     }
 
     /// Returns the content of a file.
@@ -254,9 +250,9 @@ impl PythonFs {
     }
 
     /// Returns the content of a file, and its version.
-    fn read_versioned(&self, py: Python<'_>, path: &str) -> PyResult<PythonContent> {
+    fn read_versioned<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let content = self.ask(py, (Op::Open, path), OpenFiles::read)?;
-        Ok(PythonContent::new(py, &content))
+        records::content(py, &content)
     }
 
     /// Returns up to `length` bytes from `offset` on. It is no base of a later write.
@@ -276,17 +272,17 @@ impl PythonFs {
     /// Returns up to `limit` lines from line `offset` on, counted from 0. It is no base of a later
     /// write.
     #[pyo3(signature = (path, offset = 0, limit = 2000))]
-    fn read_lines(
+    fn read_lines<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         path: &str,
         offset: u64,
         limit: u64,
-    ) -> PyResult<PythonLinePage> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let page = self.ask(py, (Op::Open, path), |files, path| {
             block_on(files.fs.read_lines(path, offset, limit))
         })?;
-        Ok(page.into())
+        record(py, &LinePageJson::from(page))
     }
 
     /// Replaces the content of a file by `data`, as a change of what was read: of `base` (the
@@ -298,9 +294,9 @@ impl PythonFs {
     #[pyo3(signature = (path, data, *, create = "if_missing", base = None, base_version = None,
                         expected_version = None, mode = None, parents = true))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-    fn write(
+    fn write<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         path: &str,
         data: FileData,
         create: &str,
@@ -309,7 +305,7 @@ impl PythonFs {
         expected_version: Option<&str>,
         mode: Option<u32>,
         parents: bool,
-    ) -> PyResult<PythonWriteOutcome> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let create = match create {
             "if_missing" => CreateMode::IfMissing,
             "new" => CreateMode::New,
@@ -330,7 +326,7 @@ impl PythonFs {
             Some(session) => session.write(path, data.as_slice(), &options),
             None => files.write(path, data.to_bytes(), options),
         })?;
-        Ok(written.into())
+        record(py, &WriteOutcomeJson::from(&written).at(path))
     }
 
     /// Runs a query over a file of JSON, JSON lines, YAML, CSV, TSV or Parquet, and returns the
@@ -361,50 +357,55 @@ impl PythonFs {
             self.ask(py, (Op::Open, path), |files, path| block_on(files.fs.read(path)))?;
         let found = detached(py, || queries::run(&runner, query, document.data))?;
         let found = found.map_err(|error| error::of_query(py, &error))?;
-        descriptions::to_python(py, &found)
+        record(py, &found)
     }
 
     /// Appends to a file; creates it if it is missing.
-    fn append(&self, py: Python<'_>, path: &str, data: FileData) -> PyResult<PythonWriteOutcome> {
+    fn append<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        data: FileData,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let options = WriteOptions::default();
         let written = self.ask(py, (Op::Append, path), |files, path| match &files.session {
             Some(session) => session.append(path, data.as_slice(), &options),
             None => block_on(files.fs.append(path, data.to_bytes(), &options)),
         })?;
-        Ok(written.into())
+        record(py, &WriteOutcomeJson::from(&written).at(path))
     }
 
     /// Replaces `old` by `new` in a file. `old` must occur exactly once, unless `all` is set.
     /// Concurrent edits all take effect.
     #[pyo3(signature = (path, old, new, *, all = false, expected_version = None))]
-    fn edit(
+    fn edit<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         path: &str,
         old: String,
         new: String,
         all: bool,
         expected_version: Option<&str>,
-    ) -> PyResult<PythonEditOutcome> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let expected_version = expected_version.map(VersionToken::new);
         let edit = TextReplacement { all, expected_version, ..TextReplacement::once(old, new) };
         let edited = self.ask(py, (Op::Edit, path), |files, path| match &files.session {
             Some(session) => session.edit(path, &edit),
             None => block_on(files.fs.edit(path, &edit)),
         })?;
-        Ok(edited.into())
+        record(py, &EditOutcomeJson::from(&edited).at(path))
     }
 
     /// Returns the description of the object at a path; links are followed.
-    fn stat(&self, py: Python<'_>, path: &str) -> PyResult<PythonStat> {
+    fn stat<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let ask = |files: &OpenFiles, path: &VPath| block_on(files.fs.stat(path));
-        self.ask(py, (Op::Stat, path), ask).map(PythonStat::from)
+        records::stat(py, path, &self.ask(py, (Op::Stat, path), ask)?)
     }
 
     /// Returns the description of the object at a path; of a link itself.
-    fn lstat(&self, py: Python<'_>, path: &str) -> PyResult<PythonStat> {
+    fn lstat<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let ask = |files: &OpenFiles, path: &VPath| block_on(files.fs.lstat(path));
-        self.ask(py, (Op::Lstat, path), ask).map(PythonStat::from)
+        records::stat(py, path, &self.ask(py, (Op::Lstat, path), ask)?)
     }
 
     /// Reports whether a path exists; links are followed.
@@ -415,23 +416,25 @@ impl PythonFs {
 
     /// Lists a directory, ordered by name.
     #[pyo3(signature = (path = "/"))]
-    fn list(&self, py: Python<'_>, path: &str) -> PyResult<Vec<PythonEntry>> {
+    fn list<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let at = error::path(py, Op::Scandir, path)?;
         let entries = self.run(py, |files| block_on(files.fs.readdir(&at)))?;
-        let entry = |entry: DirEntry| PythonEntry::new(at.join(&entry.name).to_string(), &entry);
-        Ok(entries.into_iter().map(entry).collect())
+        let described = entries
+            .iter()
+            .map(|entry| EntryJson::<Seconds>::new(at.join(&entry.name).as_str(), entry));
+        records::records(py, described)
     }
 
     /// Lists all objects below a directory, each directory before its content.
     #[pyo3(signature = (path = "/", *, max_depth = None, hidden = true, max_entries = None))]
-    fn walk(
+    fn walk<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         path: &str,
         max_depth: Option<usize>,
         hidden: bool,
         max_entries: Option<usize>,
-    ) -> PyResult<Vec<PythonEntry>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let options = WalkOptions {
             max_depth: max_depth.unwrap_or(usize::MAX),
             max_entries: max_entries.unwrap_or(usize::MAX),
@@ -440,14 +443,14 @@ impl PythonFs {
         };
         let walked =
             self.ask(py, (Op::Walk, path), |files, path| block_on(files.fs.walk(path, &options)))?;
-        Ok(walked.iter().map(PythonEntry::from).collect())
+        records::walked(py, &walked)
     }
 
     /// Returns the number and size of the objects below a path.
     #[pyo3(signature = (path = "/"))]
-    fn totals(&self, py: Python<'_>, path: &str) -> PyResult<PythonTotals> {
+    fn totals<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let ask = |files: &OpenFiles, path: &VPath| block_on(files.fs.totals(path));
-        self.ask(py, (Op::Totals, path), ask).map(PythonTotals::from)
+        records::totals(py, &self.ask(py, (Op::Totals, path), ask)?)
     }
 
     /// Creates a directory; its parent must exist.
@@ -543,16 +546,16 @@ impl PythonFs {
     #[pyo3(signature = (pattern, root = "/", *, hidden = false, ignore_case = false,
                         directories = false, limit = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-    fn glob(
+    fn glob<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         pattern: String,
         root: &str,
         hidden: bool,
         ignore_case: bool,
         directories: bool,
         limit: Option<usize>,
-    ) -> PyResult<PythonGlobResult> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let query = GlobQuery {
             root: error::path(py, Op::Glob, root)?,
             hidden,
@@ -562,7 +565,7 @@ impl PythonFs {
             ..GlobQuery::new(pattern)
         };
         let found = self.run(py, |files| block_on(files.fs.glob(&query)))?;
-        PythonGlobResult::new(py, &found)
+        records::globbed(py, &found)
     }
 
     /// Finds lines by a regular expression, or by literal text.
@@ -571,9 +574,9 @@ impl PythonFs {
                         after = 0, max_per_file = None, max_total = None, max_line_length = None,
                         max_file_size = None, timeout = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-    fn grep(
+    fn grep<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         pattern: String,
         root: &str,
         literal: bool,
@@ -588,7 +591,7 @@ impl PythonFs {
         max_line_length: Option<usize>,
         max_file_size: Option<u64>,
         timeout: Option<f64>,
-    ) -> PyResult<PythonGrepResult> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let query = GrepQuery {
             root: error::path(py, Op::Grep, root)?,
             literal,
@@ -606,7 +609,7 @@ impl PythonFs {
             ..GrepQuery::new(pattern)
         };
         let found = self.run(py, |files| block_on(files.fs.grep(&query)))?;
-        PythonGrepResult::new(py, &found)
+        records::found(py, &found)
     }
 
     /// Returns the cursor at the current end of the log of changes.
@@ -618,13 +621,13 @@ impl PythonFs {
     /// Returns the changes since a cursor, those of others included. With `wait`, the call returns
     /// an empty page only after that many seconds.
     #[pyo3(signature = (since, *, limit = 1000, wait = None))]
-    fn changes(
+    fn changes<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         since: &str,
         limit: usize,
         wait: Option<f64>,
-    ) -> PyResult<PythonChangePage> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let cursor = ChangeCursor::new(since);
         let deadline = wait.map(seconds).transpose()?.map(|wait| Instant::now() + wait);
         loop {
@@ -633,7 +636,7 @@ impl PythonFs {
             let options = ChangesOptions { limit, wait };
             let page = self.run(py, |files| block_on(files.fs.changes(&cursor, &options)))?;
             if !page.events.is_empty() || wait.is_none() {
-                return Ok(PythonChangePage::from(&page));
+                return records::changes(py, &page);
             }
             py.check_signals()?;
         }
@@ -644,13 +647,13 @@ impl PythonFs {
     /// Over a workspace or memory it is a bash inside of this process, which reaches these files
     /// only, and no process or network of the host.
     #[pyo3(signature = (command, *, timeout = None, max_output = None))]
-    fn execute(
+    fn execute<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         command: &str,
         timeout: Option<f64>,
         max_output: Option<usize>,
-    ) -> PyResult<PythonCommandOutput> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let defaults = ExecuteOptions::default();
         let options = ExecuteOptions {
             timeout: timeout.map(seconds).transpose()?,
@@ -662,7 +665,8 @@ impl PythonFs {
             return Err(PyOSError::new_err((code, "this filesystem runs no commands")));
         };
         let result = detached(py, || block_on(executor.execute(command, &options)))?;
-        result.map(PythonCommandOutput::from).map_err(|error| error::of_execution(py, &error))
+        let done = result.map_err(|error| error::of_execution(py, &error))?;
+        records::command_output(py, done)
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -692,7 +696,7 @@ impl OpenFiles {
     }
 
     /// Writes to files without a session.
-    fn write(
+    fn write<'py>(
         &self,
         path: &VPath,
         data: Bytes,
@@ -744,7 +748,7 @@ impl<'py> FromPyObject<'_, 'py> for FileData {
 }
 
 /// Converts a number of seconds.
-fn seconds(number: f64) -> PyResult<Duration> {
+pub(crate) fn seconds(number: f64) -> PyResult<Duration> {
     let bounded = if number > MAX_WAIT { MAX_WAIT } else { number };
     Duration::try_from_secs_f64(bounded)
         .map_err(|_| error::invalid("a number of seconds", &number.to_string()))

@@ -1,7 +1,7 @@
 //! The workspace for Python: the native half of the Python package `yfs`.
 //!
 //! Each call releases the interpreter lock while it works (`call`), and returns values of its own
-//! (`values`). Errors of paths are `OSError`s with an `errno` (`error`). The Python half of the
+//! (`records`). Errors of paths are `OSError`s with an `errno` (`error`). The Python half of the
 //! package (`python/yfs/`) builds on this one: types, deepagents, Anthropic's memory tool.
 //!
 //! ```python
@@ -23,9 +23,11 @@ mod call;
 mod descriptions;
 mod error;
 mod filesystem;
+mod history;
 mod limited;
+mod maintenance;
 mod queries;
-mod values;
+mod records;
 mod workspace;
 
 use pyo3::prelude::*;
@@ -33,12 +35,7 @@ use pyo3::prelude::*;
 use crate::{
     error::{EditRefusedError, WorkspaceFailedError},
     filesystem::PythonFs,
-    values::{
-        PythonChange, PythonChangePage, PythonCommandOutput, PythonContent, PythonEditOutcome,
-        PythonEntry, PythonGlobResult, PythonGrepLine, PythonGrepResult, PythonLinePage,
-        PythonOverlap, PythonStat, PythonTotals, PythonWriteOutcome,
-    },
-    workspace::{PythonTrashEntry, PythonUndoneChange, PythonVersion, PythonWorkspace},
+    workspace::PythonWorkspace,
 };
 
 /// The native half of the package `yfs`.
@@ -46,23 +43,6 @@ use crate::{
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PythonFs>()?;
     module.add_class::<PythonWorkspace>()?;
-    module.add_class::<PythonChange>()?;
-    module.add_class::<PythonChangePage>()?;
-    module.add_class::<PythonCommandOutput>()?;
-    module.add_class::<PythonContent>()?;
-    module.add_class::<PythonEditOutcome>()?;
-    module.add_class::<PythonEntry>()?;
-    module.add_class::<PythonGlobResult>()?;
-    module.add_class::<PythonGrepLine>()?;
-    module.add_class::<PythonGrepResult>()?;
-    module.add_class::<PythonLinePage>()?;
-    module.add_class::<PythonOverlap>()?;
-    module.add_class::<PythonStat>()?;
-    module.add_class::<PythonTotals>()?;
-    module.add_class::<PythonTrashEntry>()?;
-    module.add_class::<PythonUndoneChange>()?;
-    module.add_class::<PythonVersion>()?;
-    module.add_class::<PythonWriteOutcome>()?;
     let python = module.py();
     module.add("EditRefusedError", python.get_type::<EditRefusedError>())?;
     // Tracebacks print the name of the type.

@@ -10,6 +10,7 @@ use pyo3::{prelude::*, types::PyAny};
 use yfs::{Session, Workspace};
 use yfs_agent::{
     audit::{AuditOrigin, AuditedFs, FileAudit},
+    hooks::StorageQuota,
     permissions::{AccessLimits, PermissionRules, RefusingBroker, parse_rules},
 };
 use yfs_agent_workspace::open_workspace_audit;
@@ -27,11 +28,13 @@ pub(crate) struct LimitArguments<'py> {
     pub(crate) allow: Option<Vec<String>>,
     pub(crate) read_only: bool,
     pub(crate) audit: bool,
+    pub(crate) quota: Option<StorageQuota>,
 }
 
 impl LimitArguments<'_> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.rules.is_none() && self.allow.is_none() && !self.read_only && !self.audit
+        let is_open = self.rules.is_none() && self.allow.is_none() && self.quota.is_none();
+        is_open && !self.read_only && !self.audit
     }
 
     /// Returns the files of a session with these limits.
@@ -55,8 +58,8 @@ impl LimitArguments<'_> {
             rules.push(PermissionRules::new(given).map_err(error::unusable)?);
         }
         let broker = Arc::new(RefusingBroker);
-        let limits =
-            AccessLimits { is_read_only: self.read_only, rules, guarded: Vec::new(), broker };
+        let (is_read_only, quota, guarded) = (self.read_only, self.quota, Vec::new());
+        let limits = AccessLimits { is_read_only, rules, guarded, broker, quota };
         let fs = limits.apply(Arc::new(session.fs().clone())).map_err(error::unusable)?;
         match self.audit {
             true => audited(fs, &session.workspace(), actor, label),

@@ -5,34 +5,21 @@ use std::{
     sync::Arc,
 };
 
-use pyo3::{
-    prelude::*,
-    types::{PyAny, PyBytes},
-};
+use pyo3::{prelude::*, types::PyAny};
 use serde_json::json;
-use yfs::{
-    TrashEntry, UnlockKey, Workspace, WorkspaceError, WorkspaceOptions,
-    workspace::versions::VersionInfo,
-};
-use yfs_agent::{audit::AuditQuery, history::UndoneChange};
-use yfs_agent_workspace::{WorkspaceHistory, workspace_audit_records};
+use yfs::{UnlockKey, Workspace, WorkspaceError, WorkspaceOptions};
+use yfs_agent::{audit::AuditQuery, hooks::StorageQuota};
+use yfs_agent_workspace::workspace_audit_records;
 use yfs_store::MemoryStore;
-use yfs_types::{
-    actor::{Actor, ActorKind},
-    id::FileId,
-};
-use yfs_vfs::Op;
+use yfs_types::actor::{Actor, ActorKind};
 
 use crate::{
     call::{ProcessOwned, claim_process, detached},
-    descriptions, error,
+    error,
     filesystem::PythonFs,
     limited::LimitArguments,
-    values::PythonWriteOutcome,
+    records::record,
 };
-
-/// The longest label that a change is recorded with, in bytes.
-const MAX_LABEL_LEN: usize = 128;
 
 /// The name of a workspace that is in memory only.
 const IN_MEMORY: &str = ":memory:";
@@ -44,42 +31,8 @@ const IN_DIRECTORY: [&str; 2] = [".yfs", "workspace.db"];
 #[pyclass(name = "Workspace", module = "yfs", frozen)]
 #[derive(Debug)]
 pub(crate) struct PythonWorkspace {
-    workspace: ProcessOwned<Workspace>,
-    actor: Actor,
-}
-
-/// A version of a file.
-#[pyclass(name = "Version", module = "yfs", frozen, get_all, eq)]
-#[derive(Debug, PartialEq)]
-pub(crate) struct PythonVersion {
-    number: u64,
-    at: f64,
-    actor: Option<String>,
-    label: Option<String>,
-    names: Vec<String>,
-    redacted: bool,
-    current: bool,
-}
-
-/// A change, and what undoing it did.
-#[pyclass(name = "UndoneChange", module = "yfs", frozen, get_all, eq)]
-#[derive(Debug, PartialEq)]
-pub(crate) struct PythonUndoneChange {
-    path: String,
-    change: &'static str,
-    result: &'static str,
-    kept_others: bool,
-    reason: Option<String>,
-}
-
-/// A removed object that can be restored.
-#[pyclass(name = "TrashEntry", module = "yfs", frozen, get_all, eq)]
-#[derive(Debug, PartialEq)]
-pub(crate) struct PythonTrashEntry {
-    id: String,
-    path: String,
-    at: f64,
-    actor: Option<String>,
+    pub(crate) workspace: ProcessOwned<Workspace>,
+    pub(crate) actor: Actor,
 }
 
 /// Opens the workspace in a file or of a directory; creates it if there is none and `create` is
@@ -188,9 +141,11 @@ impl PythonWorkspace {
     ///
     /// `rules` is a list of `{"operations", "paths", "mode"}`, and the first that matches
     /// decides; `allow` names the directories that alone may be used; with `audit`, changes are
-    /// recorded. Commands have the same limits. A rule that interrupts refuses.
+    /// recorded. A write that would make all files larger than `max_bytes`, or more than
+    /// `max_files`, is an `OSError` (`ENOSPC`). Commands have the same limits. A rule that
+    /// interrupts refuses.
     #[pyo3(signature = (*, actor = None, label = None, rules = None, allow = None,
-        read_only = false, audit = false))]
+        read_only = false, audit = false, max_bytes = None, max_files = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn files(
         &self,
@@ -201,6 +156,8 @@ impl PythonWorkspace {
         allow: Option<Vec<String>>,
         read_only: bool,
         audit: bool,
+        max_bytes: Option<u64>,
+        max_files: Option<u64>,
     ) -> PyResult<PythonFs> {
         let actor = actor.map(parse_actor).transpose()?.unwrap_or_else(|| self.actor.clone());
         let workspace = self.workspace.get()?;
@@ -208,7 +165,8 @@ impl PythonWorkspace {
             Some(label) => workspace.session(actor.clone()).labelled(label),
             None => workspace.session(actor.clone()),
         };
-        let limits = LimitArguments { rules, allow, read_only, audit };
+        let quota = StorageQuota::limiting(max_bytes, max_files);
+        let limits = LimitArguments { rules, allow, read_only, audit, quota };
         if limits.is_empty() {
             return Ok(PythonFs::of_session(session, label.is_some()));
         }
@@ -241,76 +199,7 @@ impl PythonWorkspace {
         let workspace = self.workspace.get()?;
         let selected = detached(py, || workspace_audit_records(workspace, &query))??;
         let selected = json!({ "records": selected.records, "damaged": selected.n_damaged });
-        descriptions::to_python(py, &selected)
-    }
-
-    /// Lists the versions of a file, oldest first.
-    fn versions(&self, py: Python<'_>, path: &str) -> PyResult<Vec<PythonVersion>> {
-        let path = error::path(py, Op::Open, path)?;
-        let listed = self.ask(py, |workspace| workspace.history().versions(&path))?;
-        Ok(listed.into_iter().map(PythonVersion::from).collect())
-    }
-
-    /// Returns the content of a version.
-    fn version_content<'py>(
-        &self,
-        py: Python<'py>,
-        path: &str,
-        number: u64,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let path = error::path(py, Op::Open, path)?;
-        let content =
-            self.ask(py, |workspace| workspace.history().version_content(&path, number))?;
-        Ok(PyBytes::new(py, &content))
-    }
-
-    /// Makes the content of a version current again, as a new version.
-    fn restore_version(
-        &self,
-        py: Python<'_>,
-        path: &str,
-        number: u64,
-    ) -> PyResult<PythonWriteOutcome> {
-        let path = error::path(py, Op::Open, path)?;
-        let written =
-            self.ask(py, |workspace| workspace.history().restore_version(&path, number))?;
-        Ok(written.into())
-    }
-
-    /// Undoes the changes of an actor that have a label, such as an activity or a command, and
-    /// returns one entry for all that was done alike with one file; none if all was undone before.
-    /// A label that goes on after a space counts, too: the call of an activity. What others changed
-    /// later is kept. Raises a WorkspaceError if the actor has no change with the label.
-    #[pyo3(signature = (label, *, actor = None))]
-    fn undo(
-        &self,
-        py: Python<'_>,
-        label: &str,
-        actor: Option<&str>,
-    ) -> PyResult<Vec<PythonUndoneChange>> {
-        let actor = actor.map(parse_actor).transpose()?.unwrap_or_else(|| self.actor.clone());
-        // A label is cut to this length when it is recorded.
-        let label = &label[..label.floor_char_boundary(MAX_LABEL_LEN)];
-        let workspace = self.workspace.get()?;
-        let history = WorkspaceHistory::new(workspace.clone());
-        let undone = detached(py, || history.undo_label(&actor, label))?;
-        let undone = undone.map_err(|error| error::of_label_undo(py, &error))?;
-        Ok(undone.into_iter().map(PythonUndoneChange::from).collect())
-    }
-
-    /// Lists the removed objects that can be restored.
-    fn trash(&self, py: Python<'_>) -> PyResult<Vec<PythonTrashEntry>> {
-        let listed = self.ask(py, |workspace| workspace.trash().list())?;
-        Ok(listed.iter().map(PythonTrashEntry::from).collect())
-    }
-
-    /// Restores a removed object at its former path, or at `to`, and returns the path.
-    #[pyo3(signature = (id, to = None))]
-    fn restore(&self, py: Python<'_>, id: &str, to: Option<&str>) -> PyResult<String> {
-        let id = FileId::parse(id).map_err(|_| error::invalid("an id", id))?;
-        let to = to.map(|to| error::path(py, Op::Rename, to)).transpose()?;
-        let path = self.ask(py, |workspace| workspace.trash().restore(&id, to.as_ref()))?;
-        Ok(path.to_string())
+        record(py, &selected)
     }
 
     /// Applies what other processes have written; reports whether there was any.
@@ -340,7 +229,7 @@ impl PythonWorkspace {
 }
 
 impl PythonWorkspace {
-    fn ask<T: Send>(
+    pub(crate) fn ask<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send,
@@ -350,45 +239,7 @@ impl PythonWorkspace {
     }
 }
 
-impl From<VersionInfo> for PythonVersion {
-    fn from(info: VersionInfo) -> Self {
-        Self {
-            number: info.number,
-            at: info.at.as_f64() / 1000.0,
-            actor: info.actor.as_ref().map(Actor::to_string),
-            label: info.label.map(String::from),
-            names: info.names.into_iter().map(String::from).collect(),
-            redacted: info.redacted,
-            current: info.current,
-        }
-    }
-}
-
-impl From<&TrashEntry> for PythonTrashEntry {
-    fn from(entry: &TrashEntry) -> Self {
-        Self {
-            id: entry.id.to_string(),
-            path: entry.original.clone(),
-            at: entry.trashed_at.as_f64() / 1000.0,
-            actor: entry.trashed_by.as_ref().map(Actor::to_string),
-        }
-    }
-}
-
-impl From<UndoneChange> for PythonUndoneChange {
-    fn from(undone: UndoneChange) -> Self {
-        let UndoneChange { path, change, result, .. } = undone;
-        Self {
-            path: path.to_string(),
-            change,
-            result: result.as_str(),
-            kept_others: result.kept_others(),
-            reason: result.reason().map(str::to_owned),
-        }
-    }
-}
-
 /// Parses an actor, for example `agent:planner`.
-fn parse_actor(text: &str) -> PyResult<Actor> {
+pub(crate) fn parse_actor(text: &str) -> PyResult<Actor> {
     text.parse().map_err(|_| error::invalid("an actor like agent:planner or human:ada", text))
 }

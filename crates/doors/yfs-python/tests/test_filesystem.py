@@ -26,13 +26,13 @@ def test_data_is_bytes_or_text(fs, data):
 def test_pages_of_lines(fs):
     fs.write("/log", "a\nb\nc\n")
     page = fs.read_lines("/log", 1, 1)
-    assert (page.lines, page.next_offset, page.n_total) == (["b"], 2, 3)
+    assert (page.lines, page.next, page.total) == (["b"], 2, 3)
 
 
 def test_edits(fs):
     fs.write("/a", "one two two")
-    assert fs.edit("/a", "one", "1").n_replaced == 1
-    assert fs.edit("/a", "two", "2", all=True).n_replaced == 2
+    assert fs.edit("/a", "one", "1").replaced == 1
+    assert fs.edit("/a", "two", "2", all=True).replaced == 2
     assert fs.append("/a", "!").size == 6
     assert fs.read_text("/a") == "1 2 2!"
 
@@ -58,10 +58,10 @@ def test_trees(fs):
     assert [entry.path for entry in fs.list("/a")] == ["/a/b", "/a/y.md"]
     assert [entry.path for entry in fs.walk()] == ["/a", "/a/b", "/a/b/x.py", "/a/y.md"]
     assert [entry.path for entry in fs.walk(max_depth=1)] == ["/a"]
-    assert (fs.totals().n_files, fs.totals().n_directories, fs.totals().n_bytes) == (2, 2, 13)
+    assert fs.totals() == {"files": 2, "directories": 2, "bytes": 13}
     assert [entry.path for entry in fs.glob("*.py").entries] == ["/a/b/x.py"]
     found = fs.grep(r"^import|^os", "/a", include=["*.py"])
-    assert [(line.path, line.number, line.text) for line in found.lines] == [
+    assert [(file.path, line.line, line.text) for file in found.files for line in file.lines] == [
         ("/a/b/x.py", 1, "import os")
     ]
     fs.copy("/a", "/c", recursive=True)
@@ -134,8 +134,10 @@ def test_bytes_are_not_text(fs):
 
 def test_values_show_themselves(fs):
     fs.write("/a", "x")
-    assert repr(fs.edit("/a", "x", "y")) == "EditOutcome(n_replaced=1, version=None)"
-    assert repr(fs.stat("/a")).startswith("Stat(id='")
+    assert repr(fs.edit("/a", "x", "y")) == (
+        "EditOutcome(path='/a', replaced=1, merged=True)"
+    )
+    assert repr(fs.stat("/a")).startswith("Stat(path='/a', id='")
     assert fs.totals() == fs.totals()
 
 

@@ -1,5 +1,7 @@
 """Files with rules, allowed directories, reading only and records; queries of files."""
 
+import errno
+
 import pytest
 
 import yfs
@@ -24,7 +26,7 @@ def test_rules_bind_calls_searches_and_commands(shared):
     with pytest.raises(PermissionError):
         agent.write("/secret/new", "x")
     assert [entry.name for entry in agent.list("/")] == ["docs"]
-    assert agent.grep("hunter2").lines == []
+    assert agent.grep("hunter2").files == []
     for command in [
         "cat /secret/key",
         "cp -r /secret /copy",
@@ -102,3 +104,17 @@ def test_queries(fs):
         fs.query("/gauges.csv", ".", dialect="cobol")
     with pytest.raises(FileNotFoundError):
         fs.query("/none.json", ".")
+
+
+def test_a_quota_counts_the_files_of_all(ws):
+    ws.files().write("/theirs", "12345")
+    agent = ws.files(max_bytes=10, max_files=2)
+    agent.write("/a", "12345")
+    with pytest.raises(OSError, match="the quota of 10 bytes in 2 files would be exceeded") as raised:
+        agent.append("/a", "6")
+    assert raised.value.errno == errno.ENOSPC
+    agent.write("/a", "1")
+    with pytest.raises(OSError):
+        agent.write("/b", "")
+    assert agent.execute("echo > c").exit_code != 0
+    assert [entry.path for entry in ws.files().list()] == ["/a", "/theirs"]

@@ -70,7 +70,7 @@ def test_versions_and_trash(ws):
     assert fs.read_text("/a") == "one"
     fs.remove("/a")
     (entry,) = ws.trash()
-    assert (entry.path, entry.actor) == ("/a", "agent:tester")
+    assert (entry.original, entry.trashed_by) == ("/a", "agent:tester")
     assert ws.restore(entry.id, "/b") == "/b"
     assert fs.read_text("/b") == "one"
 

@@ -1,6 +1,7 @@
 //! Changes of the tree and of contents, as `/events` and the Node package's `watch` report them.
 
 use serde::Serialize;
+use yfs_types::time::Millis;
 use yfs_vfs::{ChangeKind, FileChange};
 
 use crate::{node_kind::NodeKindJson, time::UnixMillis};
@@ -8,8 +9,9 @@ use crate::{node_kind::NodeKindJson, time::UnixMillis};
 /// A change of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "ChangeEvent"), schemars(rename = "Change"))]
-pub struct ChangeJson {
+#[cfg_attr(feature = "schema", ts(rename = "ChangeEvent", concrete(T = UnixMillis)))]
+#[cfg_attr(feature = "schema", schemars(rename = "Change"))]
+pub struct ChangeJson<T = UnixMillis> {
     /// What happened to the node.
     pub r#type: ChangeType,
     /// The path of the node after the change; of a removed node the path before.
@@ -22,8 +24,8 @@ pub struct ChangeJson {
     pub kind: NodeKindJson,
     /// The author, if known.
     pub actor: Option<String>,
-    /// The time of the change, in milliseconds since the Unix epoch.
-    pub at: UnixMillis,
+    /// The time of the change.
+    pub at: T,
 }
 
 /// What happened to a node.
@@ -41,7 +43,7 @@ pub enum ChangeType {
     Removed,
 }
 
-impl From<&FileChange> for ChangeJson {
+impl<T: From<Millis>> From<&FileChange> for ChangeJson<T> {
     fn from(change: &FileChange) -> Self {
         let (r#type, from) = match &change.kind {
             ChangeKind::Created => (ChangeType::Created, None),

@@ -69,9 +69,9 @@ pub struct LogList {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "LogEntry"))]
-pub struct LogEntryJson {
+pub struct LogEntryJson<T = UnixMillis> {
     /// The time of the change, by the clock of its author.
-    pub at: UnixMillis,
+    pub at: T,
     /// The present path; of what is in the trash, the former one.
     pub path: String,
     /// The id of the node, which moves and renames keep.
@@ -90,7 +90,7 @@ pub struct LogEntryJson {
     pub from: Option<String>,
 }
 
-impl From<&HistoryEntry> for LogEntryJson {
+impl<T: From<Millis>> From<&HistoryEntry> for LogEntryJson<T> {
     fn from(entry: &HistoryEntry) -> Self {
         Self {
             at: entry.at.into(),

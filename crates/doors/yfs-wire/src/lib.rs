@@ -1,9 +1,9 @@
 //! The JSON that yfs prints, serves and takes: one set of types for every door.
 //!
-//! The CLI (`--json`), the HTTP interface, `/events` and the Node package serialize the same types,
-//! so a fact has one name everywhere. With the feature `schema` the types also describe themselves:
-//! the components of the server's OpenAPI document and the Node package's `wire.ts` are generated
-//! from them (module `schema`).
+//! The CLI (`--json`), the HTTP interface, `/events` and the packages for Node and Python serialize
+//! the same types, so a fact has one name everywhere. With the feature `schema` the types also
+//! describe themselves: the components of the server's OpenAPI document and the Node package's
+//! `wire.ts` are generated from them (module `schema`).
 //!
 //! # Rules
 //!
@@ -12,7 +12,8 @@
 //! - Every field is always present, and null if there is no value. The exceptions say so: a version
 //!   that the caller must not use is absent, so that it can't be mistaken for one.
 //! - Times are a type parameter: [`UnixMillis`] for programs in a process or on a wire,
-//!   [`Rfc3339Time`] for shells. Modes likewise: a number, or [`OctalMode`].
+//!   [`UnixSeconds`] for Python, [`Rfc3339Time`] for shells. Modes likewise: a number, or
+//!   [`OctalMode`].
 //! - What comes in rejects unknown fields.
 //!
 //! # Example
@@ -83,7 +84,7 @@ pub use thread::{
     ThreadMatchesJson, ThreadMkdirRequest, ThreadMoveRequest, ThreadPathList, ThreadPlaceQuery,
     ThreadQuery, ThreadReadQuery, ThreadStatsJson, ThreadWriteQuery, ThreadsQuery,
 };
-pub use time::{OctalMode, Rfc3339Time, UnixMillis, rfc3339};
+pub use time::{OctalMode, Rfc3339Time, UnixMillis, UnixSeconds, rfc3339};
 pub use transfer::{
     BlobJson, ExportReportJson, ImportReportJson, SkippedJson, YjsImportReportJson,
 };

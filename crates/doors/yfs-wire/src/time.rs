@@ -10,6 +10,10 @@ use yfs_types::time::Millis;
 #[cfg_attr(feature = "schema", ts(type = "number"))]
 pub struct UnixMillis(pub i64);
 
+/// A time in seconds since the Unix epoch, as Python counts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct UnixSeconds(pub f64);
+
 /// A time by RFC 3339, in UTC with milliseconds: `2026-11-21T23:51:25.123Z`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rfc3339Time(pub String);
@@ -21,6 +25,12 @@ pub struct OctalMode(pub String);
 impl From<Millis> for UnixMillis {
     fn from(time: Millis) -> Self {
         Self(time.0)
+    }
+}
+
+impl From<Millis> for UnixSeconds {
+    fn from(time: Millis) -> Self {
+        Self(time.as_f64() / 1000.0)
     }
 }
 
@@ -50,9 +60,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_say_the_same_time() {
+    fn all_forms_say_the_same_time() {
         let time = Millis(1_795_305_085_123);
         assert_eq!(UnixMillis::from(time).0, time.0);
+        assert_eq!(UnixSeconds::from(time).0, 1_795_305_085.123);
         assert_eq!(Rfc3339Time::from(time).0, "2026-11-21T23:51:25.123Z");
         assert_eq!(rfc3339(Millis(i64::MAX)), i64::MAX.to_string());
         assert_eq!(OctalMode::from(0o644).0, "0644");

@@ -142,6 +142,14 @@ fn a_tool_is_called_from_the_command_line_with_profiles_and_rules() {
     assert!(code == Some(1) && errors.contains("there is no tool fs_write"), "{errors}");
     assert_eq!(tool(dir.path(), &["fs_read", "[]"]).0, Some(2));
 
+    let longer = json!({ "path": "/a.md", "content": "more than one\n" }).to_string();
+    let (code, _, errors) = tool(dir.path(), &["fs_write", &longer, "--max-bytes", "10"]);
+    assert!(code == Some(1) && errors.contains("the quota of 10 bytes would be"), "{errors}");
+    let second = json!({ "path": "/b.md", "content": "" }).to_string();
+    let (code, _, errors) = tool(dir.path(), &["fs_write", &second, "--max-files", "1"]);
+    assert!(code == Some(1) && errors.contains("the quota of 1 files would be"), "{errors}");
+    assert_eq!(tool(dir.path(), &["fs_write", &write, "--max-bytes", "1k"]).0, Some(0));
+
     let host = tempfile::Builder::new().prefix("served").tempdir();
     let host = host.expect("a temporary directory");
     fs::write(host.path().join("n.txt"), "needle\n").expect("a temporary file");

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use yfs_types::path::VPath;
 use yfs_vfs::{
     CreateMode, EditOutcome, EditRefusal, FileKind, FileSystem, FileSystemExt, FsCode, FsError, Op,
-    Stat, TextReplacement, WalkOptions, WriteOptions, WriteOutcome,
+    Stat, TextReplacement, VersionBase, WalkOptions, WriteOptions, WriteOutcome,
     guarded_fs::{AdmittedCall, FsGuard, GuardedCall, GuardedFs},
 };
 
@@ -101,8 +101,10 @@ impl WriteHooks {
         if op != Op::Rename && stat.kind != FileKind::Symlink {
             let source = fs.totals(from).await?;
             (added_bytes, added_files) = (signed(source.n_bytes), signed(source.n_files));
-            if let Some(len) = len_at(fs, to, false).await {
-                (added_bytes, added_files) = (added_bytes - signed(len), added_files - 1);
+            if let Ok(old) = fs.lstat(to).await
+                && old.is_file()
+            {
+                (added_bytes, added_files) = (added_bytes - signed(old.size), added_files - 1);
             }
         }
         let change = PlannedChange { op, path: to, content: None, added_bytes, added_files };
@@ -220,12 +222,6 @@ impl WriteHooks {
     }
 }
 
-/// Returns the size of the file at a path, or `None` if there is none.
-async fn len_at(fs: &dyn FileSystem, path: &VPath, follow: bool) -> Option<u64> {
-    let stat = if follow { fs.stat(path).await } else { fs.lstat(path).await };
-    stat.ok().filter(Stat::is_file).map(|stat| stat.size)
-}
-
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -256,10 +252,16 @@ impl FsGuard for WriteHooks {
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
         let _guard = self.lock.lock().await;
-        let old = len_at(fs, path, options.follow).await;
+        let old = if options.follow { fs.stat(path).await } else { fs.lstat(path).await };
+        let old = old.ok().filter(Stat::is_file);
+        let replaces = match (&options.base, &old) {
+            (None, _) => true,
+            (Some(VersionBase::Version(base)), Some(old)) => old.version.as_ref() == Some(base),
+            _ => false,
+        };
         // A merge keeps at most all of the old content beside the new.
-        let kept = if options.base.is_some() { 0 } else { old.unwrap_or(0) };
-        let added_bytes = signed(data.len() as u64) - signed(kept);
+        let replaced = old.as_ref().filter(|_| replaces).map_or(0, |old| old.size);
+        let added_bytes = signed(data.len() as u64) - signed(replaced);
         let added_files = i64::from(old.is_none());
         let content = Some(&data);
         let change = PlannedChange { op: Op::Open, path, content, added_bytes, added_files };

@@ -25,12 +25,20 @@ pub struct StorageQuota {
 
 /// The cause of an `ENOSPC` of a [`StorageQuota`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the quota of {max_bytes} bytes in {max_files} files would be exceeded")]
 pub struct QuotaExceeded {
     /// The limit in bytes.
     pub max_bytes: u64,
     /// The limit in files.
     pub max_files: u64,
+}
+
+impl fmt::Display for QuotaExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits = [(self.max_bytes, "bytes"), (self.max_files, "files")];
+        let limits = limits.iter().filter(|(max, _)| *max != u64::MAX);
+        let limits: Vec<_> = limits.map(|(max, unit)| format!("{max} {unit}")).collect();
+        write!(f, "the quota of {} would be exceeded", limits.join(" in "))
+    }
 }
 
 /// A check of what files would hold.
@@ -67,6 +75,15 @@ impl WriteHook for StorageQuota {
             return Err(change.refused(FsCode::ENOSPC).caused_by(cause));
         }
         Ok(())
+    }
+}
+
+impl StorageQuota {
+    /// Makes a quota, unless neither limit is given.
+    pub fn limiting(max_bytes: Option<u64>, max_files: Option<u64>) -> Option<Self> {
+        let limit = |max: Option<u64>| max.unwrap_or(u64::MAX);
+        let is_limited = max_bytes.is_some() || max_files.is_some();
+        is_limited.then(|| Self { max_bytes: limit(max_bytes), max_files: limit(max_files) })
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
     permitted_fs::{MissingLinkHandle, PermittedFs},
     rules::PermissionRules,
 };
+use crate::hooks::{HookedFs, StorageQuota, WriteHook, WriteHooks};
 
 /// The limits of a session.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub struct AccessLimits {
     pub guarded: Vec<VPath>,
     /// The side that answers the questions of rules.
     pub broker: Arc<dyn ApprovalBroker>,
+    /// What all files may take, those of others included.
+    pub quota: Option<StorageQuota>,
 }
 
 impl AccessLimits {
@@ -35,6 +38,13 @@ impl AccessLimits {
         let fs: Arc<dyn FileSystem> = match self.is_read_only {
             true => Arc::new(ReadOnlyFs::wrap(fs)),
             false => fs,
+        };
+        let fs = match self.quota {
+            Some(quota) => {
+                let hooks = WriteHooks::new([Arc::new(quota) as Arc<dyn WriteHook>]);
+                Arc::new(HookedFs::new(fs, hooks))
+            }
+            None => fs,
         };
         if self.rules.is_empty() {
             return Ok(fs);

@@ -128,7 +128,8 @@ async fn served(broker: Arc<dyn ApprovalBroker>) -> Arc<dyn FileSystem> {
         PermissionRules::only_below(&[parse("/proj"), parse("/memories")]).expect("rules"),
         PermissionRules::new([ask]).expect("a rule"),
     ];
-    let limits = AccessLimits { is_read_only: false, rules, guarded: Vec::new(), broker };
+    let limits =
+        AccessLimits { is_read_only: false, rules, guarded: Vec::new(), quota: None, broker };
     limits.apply(inner).expect("a handle without links")
 }
 
@@ -365,8 +366,13 @@ async fn check_search(decision: ApprovalDecision, rules: &str, script: &str, exp
     let ask = rules.split(' ').map(|path| PermissionRule::new(RuleMode::Interrupt, &BOTH, path));
     let rules = vec![PermissionRules::new(ask).expect("rules")];
     let broker = Arc::new(OneAnswer { decision, asked: Mutex::default() });
-    let limits =
-        AccessLimits { is_read_only: false, rules, guarded: Vec::new(), broker: broker.clone() };
+    let limits = AccessLimits {
+        is_read_only: false,
+        rules,
+        guarded: Vec::new(),
+        quota: None,
+        broker: broker.clone(),
+    };
     let fs = limits.apply(inner).expect("a handle without links");
     let mut printed = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -502,7 +508,8 @@ async fn session_with_past(broker: Arc<OneAnswer>) -> (Workspace, ToolFixture) {
     own.mv(&from, &to, &options).await.expect("moved");
     let ask = PermissionRule::new(RuleMode::Interrupt, &BOTH, "/**");
     let rules = vec![PermissionRules::new([ask]).expect("a rule")];
-    let limits = AccessLimits { is_read_only: false, rules, guarded: Vec::new(), broker };
+    let limits =
+        AccessLimits { is_read_only: false, rules, guarded: Vec::new(), quota: None, broker };
     let fs = limits.apply(Arc::new(workspace.fs())).expect("a handle without links");
     let fixture = ToolFixture::over(fs.clone(), &[ToolVocabulary::Beyond]);
     let builder = AgentSession::builder(fs, crate::support::fixture::agent("ada")).id("s1");

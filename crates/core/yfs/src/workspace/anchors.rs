@@ -7,8 +7,9 @@
 use std::{fmt, str::FromStr};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+pub use yfs_engine::content::AnchorSide;
 use yfs_engine::{
-    content::{Anchor, AnchorError, AnchorSide},
+    content::{Anchor, AnchorError},
     id::FileId,
     path::VPath,
 };

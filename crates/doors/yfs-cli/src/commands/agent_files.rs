@@ -15,6 +15,7 @@ use yfs::Workspace;
 use yfs_agent::{
     AgentSession, AgentSessionBuilder,
     audit::{AuditOrigin, AuditSink, AuditedFs, FileAudit},
+    hooks::StorageQuota,
     permissions::{
         AccessKind, AccessLimits, ApprovalBroker, PermissionRule, PermissionRules, RuleMode,
         parse_rules,
@@ -38,6 +39,7 @@ use self::{
 use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
+    format_text::parse_size,
     json_query_runner, settings,
 };
 
@@ -53,6 +55,12 @@ pub(super) struct AgentArgs {
     /// Only this file, or what is below this directory; may be repeated
     #[arg(long, value_name = "PATH")]
     allow: Vec<String>,
+    /// Reject what would make all files larger than this, in bytes or like 500M
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_bytes: Option<u64>,
+    /// Reject what would make more files than this
+    #[arg(long, value_name = "N")]
+    max_files: Option<u64>,
     /// Apply the permission rules in this JSON file
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -70,6 +78,7 @@ struct SessionPolicy {
     profile: McpProfile,
     is_read_only: bool,
     allowed: Vec<VPath>,
+    quota: Option<StorageQuota>,
     rules: Option<PermissionRules>,
     /// The files that decide what the agent may do.
     protected: ProtectedFiles,
@@ -159,6 +168,7 @@ fn policy_of(
         profile: args.profile.unwrap_or(default),
         is_read_only: args.read_only,
         allowed,
+        quota: StorageQuota::limiting(args.max_bytes, args.max_files),
         rules,
         protected,
         broker,
@@ -280,8 +290,8 @@ impl SessionPolicy {
         rules.extend(self.rules.clone());
         rules.extend(protected.map(|protected| protected.rules.clone()));
         let guarded = protected.map(|protected| protected.files.clone()).unwrap_or_default();
-        let (is_read_only, broker) = (self.is_read_only, self.broker.clone());
-        let limits = AccessLimits { is_read_only, rules, guarded, broker };
+        let (is_read_only, quota, broker) = (self.is_read_only, self.quota, self.broker.clone());
+        let limits = AccessLimits { is_read_only, rules, guarded, broker, quota };
         limits.apply(fs).map_err(|error| SessionRefusal(error.to_string()))
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use yfs_engine::path::VPath;
 use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange};
-use yfs_wire::ChangeJson;
+use yfs_wire::{ChangeJson, Rfc3339Time};
 
 use crate::{
     context::{CommandContext, Fs},
@@ -122,10 +122,9 @@ fn print(
     cursor: Option<&ChangeCursor>,
     context: &mut CommandContext,
 ) -> Result {
-    let described = ChangeJson::from(change);
+    let described = ChangeJson::<Rfc3339Time>::from(change);
     if context.out.json {
         let mut value = json::value(&described);
-        value["at"] = parse_time::rfc3339(change.at).into();
         value["cursor"] = cursor.map(ChangeCursor::as_str).into();
         return context.out.json_line(&value);
     }

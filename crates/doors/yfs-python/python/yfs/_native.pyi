@@ -1,14 +1,40 @@
+import builtins
 import os
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
+from yfs.records import (
+    Anchor,
+    BlameLine,
+    ChangePage,
+    CommandOutput,
+    Conflict,
+    EditOutcome,
+    Entry,
+    ExpireReport,
+    ExportReport,
+    FileContent,
+    GlobResult,
+    ImportReport,
+    LinePage,
+    LogEntry,
+    Quarantined,
+    Redaction,
+    RedactionReport,
+    SearchResult,
+    Stat,
+    TrashEntry,
+    TreeTotals,
+    UndoneChange,
+    Version,
+    WorkspaceStats,
+    WriteOutcome,
+)
 from yfs.rules import PermissionRule
 
 __version__: str
 
 _Data = bytes | bytearray | str
-_Kind = Literal["file", "directory", "symlink", "other"]
-_Cut = Literal["limit", "deadline", "cancelled"]
 
 class EditRefusedError(OSError):
     """The text to replace is empty, missing or ambiguous, or the file is not text."""
@@ -24,144 +50,6 @@ class WorkspaceError(Exception):
     code: str
 
 @final
-class FileContent:
-    data: bytes
-    version: str
-
-@final
-class Stat:
-    id: str
-    kind: _Kind
-    size: int
-    mtime: float
-    created: float
-    mode: int
-    n_links: int
-    mime: str | None
-    version: str | None
-    is_dir: bool
-    is_file: bool
-
-@final
-class DirEntry:
-    path: str
-    name: str
-    id: str
-    kind: _Kind
-    size: int
-    mtime: float
-    mode: int
-    is_dir: bool
-
-@final
-class LinePage:
-    lines: list[str]
-    offset: int
-    n_total: int | None
-    next_offset: int | None
-    ends_with_newline: bool
-    version: str
-
-@final
-class EditOverlap:
-    offset: int
-    length: int
-    actor: str | None
-
-@final
-class WriteOutcome:
-    id: str
-    version: str | None
-    merged: bool
-    size: int
-    created: bool
-    overlaps: list[EditOverlap]
-
-@final
-class EditOutcome:
-    n_replaced: int
-    version: str | None
-
-@final
-class GlobResult:
-    entries: list[DirEntry]
-    cut: _Cut | None
-    n_unreadable: int
-
-@final
-class GrepLine:
-    path: str
-    number: int
-    text: str
-    is_match: bool
-    cut: bool
-
-@final
-class GrepResult:
-    lines: list[GrepLine]
-    n_matches: int
-    n_searched: int
-    n_binary: int
-    binary_paths: list[str]
-    n_unreadable: int
-    cut: _Cut | None
-
-@final
-class TreeTotals:
-    n_files: int
-    n_directories: int
-    n_bytes: int
-
-@final
-class FileChange:
-    change: Literal["created", "changed", "moved", "removed", "other"]
-    path: str
-    moved_from: str | None
-    id: str
-    kind: _Kind
-    actor: str | None
-    at: float
-
-@final
-class ChangePage:
-    changes: list[FileChange]
-    next: str
-    more: bool
-
-@final
-class CommandOutput:
-    output: str
-    exit_code: int | None
-    truncated: bool
-
-@final
-class Version:
-    number: int
-    at: float
-    actor: str | None
-    label: str | None
-    names: list[str]
-    redacted: bool
-    current: bool
-
-@final
-class TrashEntry:
-    id: str
-    path: str
-    at: float
-    actor: str | None
-
-@final
-class UndoneChange:
-    path: str
-    change: Literal["created", "edited", "renamed", "moved", "mode", "restored", "deleted"]
-    result: Literal[
-        "reverted", "removed", "restored", "moved_back", "mode_restored", "nothing", "kept"
-    ]
-    kept_others: bool
-    reason: str | None
-
-@final
 class FileSystem:
     @property
     def merges(self) -> bool: ...
@@ -170,10 +58,10 @@ class FileSystem:
     def stats(self, path: str, *, preview: int | None = None) -> dict[str, Any]: ...
     def context(
         self,
-        paths: list[str] = ["/"],
+        paths: builtins.list[str] = ["/"],
         *,
-        include: list[str] = [],
-        exclude: list[str] = [],
+        include: builtins.list[str] = [],
+        exclude: builtins.list[str] = [],
         hidden: bool = False,
         ignored: bool = False,
         max_tokens: int | None = None,
@@ -223,7 +111,7 @@ class FileSystem:
     def stat(self, path: str) -> Stat: ...
     def lstat(self, path: str) -> Stat: ...
     def exists(self, path: str) -> bool: ...
-    def list(self, path: str = "/") -> list[DirEntry]: ...
+    def list(self, path: str = "/") -> builtins.list[Entry]: ...
     def walk(
         self,
         path: str = "/",
@@ -231,7 +119,7 @@ class FileSystem:
         max_depth: int | None = None,
         hidden: bool = True,
         max_entries: int | None = None,
-    ) -> list[DirEntry]: ...
+    ) -> builtins.list[Entry]: ...
     def totals(self, path: str = "/") -> TreeTotals: ...
     def mkdir(self, path: str, *, mode: int | None = None) -> None: ...
     def mkdirs(self, path: str, *, mode: int | None = None) -> None: ...
@@ -270,8 +158,8 @@ class FileSystem:
         *,
         literal: bool = False,
         ignore_case: bool = False,
-        include: list[str] = [],
-        exclude: list[str] = [],
+        include: builtins.list[str] = [],
+        exclude: builtins.list[str] = [],
         hidden: bool = False,
         before: int = 0,
         after: int = 0,
@@ -280,7 +168,7 @@ class FileSystem:
         max_line_length: int | None = None,
         max_file_size: int | None = None,
         timeout: float | None = None,
-    ) -> GrepResult: ...
+    ) -> SearchResult: ...
     def cursor(self) -> str: ...
     def changes(
         self, since: str, *, limit: int = 1000, wait: float | None = None
@@ -302,6 +190,8 @@ class Workspace:
         allow: Sequence[str] | None = None,
         read_only: bool = False,
         audit: bool = False,
+        max_bytes: int | None = None,
+        max_files: int | None = None,
     ) -> FileSystem: ...
     def audit(
         self,
@@ -316,11 +206,52 @@ class Workspace:
         limit: int | None = None,
     ) -> dict[str, Any]: ...
     def versions(self, path: str) -> list[Version]: ...
+    def find_version(
+        self, path: str, *, name: str | None = None, at: float | None = None
+    ) -> Version | None: ...
     def version_content(self, path: str, number: int) -> bytes: ...
     def restore_version(self, path: str, number: int) -> WriteOutcome: ...
+    def name_version(self, path: str, name: str) -> None: ...
+    def unname_version(self, path: str, name: str) -> bool: ...
+    def blame(self, path: str) -> list[BlameLine]: ...
+    def log(self, path: str = "/", *, limit: int = 50) -> list[LogEntry]: ...
     def undo(self, label: str, *, actor: str | None = None) -> list[UndoneChange]: ...
     def trash(self) -> list[TrashEntry]: ...
     def restore(self, id: str, to: str | None = None) -> str: ...
+    def purge(self, ids: Sequence[str]) -> int: ...
+    def expire(self, retention: float) -> ExpireReport: ...
+    def anchor(
+        self,
+        path: str,
+        *,
+        offset: int | None = None,
+        line: int | None = None,
+        left: bool = False,
+    ) -> str: ...
+    def resolve_anchor(self, anchor: str) -> Anchor: ...
+    def conflicts(self) -> list[Conflict]: ...
+    def redactable(self, path: str, version: int | None = None) -> RedactionReport: ...
+    def redact(
+        self, path: str, version: int | None = None, *, reason: str | None = None
+    ) -> RedactionReport: ...
+    def redactions(self, path: str) -> list[Redaction]: ...
+    def import_(
+        self,
+        source: str | os.PathLike[str],
+        path: str = "/",
+        *,
+        gitignore: bool = True,
+        hidden: bool = True,
+        max_file_size: int | None = None,
+    ) -> ImportReport: ...
+    def export(
+        self, path: str, destination: str | os.PathLike[str], *, force: bool = False
+    ) -> ExportReport: ...
+    def move_to(self, source: str, other: Workspace, destination: str) -> None: ...
+    def stats(self) -> WorkspaceStats: ...
+    def compact(self) -> None: ...
+    def repair(self, path: str) -> bool: ...
+    def quarantined(self) -> list[Quarantined]: ...
     def catch_up(self) -> bool: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...

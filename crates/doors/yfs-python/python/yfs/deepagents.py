@@ -176,7 +176,7 @@ class YfsBackend(BackendProtocol):
             return EditResult(error=f"Error: File '{file_path}' not found")
         except (_Refused, OSError, ValueError) as error:
             return EditResult(error=f"Error editing file '{file_path}': {_text(error)}")
-        return EditResult(path=file_path, occurrences=edited.n_replaced)
+        return EditResult(path=file_path, occurrences=edited.replaced)
 
     def _refusal(self, file_path: str, old: str, refusal: EditRefusedError) -> str:
         match refusal.reason:
@@ -280,13 +280,16 @@ class YfsBackend(BackendProtocol):
             return GrepResult(error=f"Error searching path '{root}': {_text(error)}", matches=[])
         prefix = root.rstrip("/") + "/"
         matches: list[GrepMatch] = []
-        for line in found.lines:
+        for file in found.files:
             # A search of one file matches its name.
-            relative = posixpath.basename(root) if line.path == root else None
-            relative = relative or line.path.removeprefix(prefix)
+            relative = posixpath.basename(root) if file.path == root else None
+            relative = relative or file.path.removeprefix(prefix)
             if includes is None or includes(relative):
-                matches.append({"path": line.path, "line": line.number, "text": line.text})
-        is_cut = found.cut not in (None, "limit")
+                matches.extend(
+                    {"path": file.path, "line": line.line, "text": line.text}
+                    for line in file.lines
+                )
+        is_cut = found.totals.cut not in (None, "limit")
         if max_count is not None and len(matches) > max_count:
             return GrepResult(matches=matches[:max_count], truncated=True)
         return GrepResult(matches=matches, truncated=is_cut)

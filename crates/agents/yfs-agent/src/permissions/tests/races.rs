@@ -123,7 +123,7 @@ const DENY_SECRET: &str = "deny rw /secret\ndeny rw /secret/**";
 
 fn limits(is_read_only: bool, rules: Vec<PermissionRules>) -> AccessLimits {
     let broker = Arc::new(RefusingBroker);
-    AccessLimits { is_read_only, rules, guarded: Vec::new(), broker }
+    AccessLimits { is_read_only, rules, guarded: Vec::new(), quota: None, broker }
 }
 
 /// Puts a stack of layers over a backend.
