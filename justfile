@@ -14,7 +14,7 @@ test *args:
 
 # The core alone: what a person who works on files builds and tests.
 core *args:
-    cargo test -p yfs-types -p yfs-markdown -p yfs-engine -p yfs-vfs -p yfs-store -p yfs {{args}}
+    cargo test -p yfs-conformance -p yfs-types -p yfs-markdown -p yfs-engine -p yfs-vfs -p yfs-store -p yfs {{args}}
 
 # Lints alone.
 lint:

@@ -236,7 +236,7 @@ fn crates_depend_only_on_the_layers_below() {
     let allowed: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
     for package in packages() {
         let (name, path) = (text(&package["name"]), text(&package["manifest_path"]));
-        if name == "yfs-tests" {
+        if TEST_PACKAGES.contains(&name) {
             continue;
         }
         let folder = crate_folder(name).join("Cargo.toml");
@@ -322,6 +322,9 @@ fn every_crate_keeps_the_lints_and_the_versions_of_the_workspace() {
         }
     }
 }
+
+/// Packages that only tests use.
+const TEST_PACKAGES: [&str; 2] = ["yfs-conformance", "yfs-tests"];
 
 /// Test programs besides `it` of each crate, and why they cannot share a process with other tests.
 const TEST_PROGRAMS: &[(&str, &str, &str)] = &[

@@ -23,7 +23,7 @@
 //! };
 //!
 //! /// A guard that lets nothing be removed. A backend with a storage of its own implements
-//! /// `FileSystem` itself and runs `yfs_vfs::conformance` as its test.
+//! /// `FileSystem` itself and runs `yfs_conformance` as its test.
 //! #[derive(Debug)]
 //! struct KeepAll;
 //!

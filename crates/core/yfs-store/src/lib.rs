@@ -6,8 +6,8 @@
 //! operation ("create unless it exists") is an append with the precondition that no other handle
 //! has appended. Two stores exist: [`MemoryStore`], and [`SqliteStore`], one SQLite file whose
 //! layout `docs/format/store.md` describes. [`CompositeStore`] joins a log,
-//! blobs and local state that were made apart. [`FaultStore`] wraps a store and injects faults;
-//! [`conformance`] is the contract as a test suite.
+//! blobs and local state that were made apart. [`FaultStore`] wraps a store and injects faults.
+//! The crate `yfs-conformance` has the contract as a test suite.
 //!
 //! ```
 //! use yfs_types::time::Millis;
@@ -41,7 +41,6 @@ mod store;
 mod wipe_pacer;
 
 pub mod checkpoint;
-pub mod conformance;
 
 pub use blob::{BlobInfo, BlobMark, BlobReader};
 pub use composite::{CompositeStore, StorePart};

@@ -3,7 +3,7 @@
 //! [`FileSystem`] is the minimum that an implementor supplies. Its methods with a body are correct
 //! defaults, which a backend may override with a faster implementation.
 //! [`FileSystemExt`](crate::FileSystemExt) adds methods that are expressed in terms of it.
-//! [`crate::conformance`] tests everything written here.
+//! The crate `yfs-conformance` tests everything written here.
 
 use std::{fmt, sync::Arc};
 
@@ -111,7 +111,7 @@ pub struct EditOverlap {
 ///
 /// A [`FileId`] identifies an object for as long as it exists, through every rename and move.
 /// Replacing a file's content, by writing or by moving or copying another file over it, keeps the
-/// id where the backend can ([`keeps_identity`](crate::conformance::BackendCapabilities)). Removing
+/// id where the backend can (`keeps_identity` of the conformance suite). Removing
 /// may mean moving to a trash: only the path is guaranteed to be free.
 ///
 /// # Differences from POSIX

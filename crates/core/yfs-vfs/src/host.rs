@@ -97,9 +97,8 @@ impl HostFs {
         Self { disk: Arc::new(self.disk.keeping_hard_links()) }
     }
 
-    /// Opens a directory, and never uses `openat2` in lookups.
-    #[cfg(test)]
-    fn open_without_openat2(root: &Path) -> io::Result<Self> {
+    /// Opens a directory, and never uses `openat2` in lookups, as on a kernel without it.
+    pub fn open_without_openat2(root: &Path) -> io::Result<Self> {
         let mut disk = HostDisk::open(root)?;
         disk.has_openat2 = Arc::new(false.into());
         Ok(Self { disk: Arc::new(disk) })

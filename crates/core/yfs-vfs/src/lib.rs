@@ -4,7 +4,7 @@
 //! [`FileSystem`] is the trait and its written contract. It is async, because backends may be
 //! remote, and is used as `Arc<dyn FileSystem>`. [`FileSystemExt`] adds convenience methods.
 //! [`MemoryFs`], [`HostFs`] and [`SnapshotFs`] are backends. [`FaultFs`] and [`ReadOnlyFs`] wrap
-//! another filesystem. [`conformance`] is the test suite for every backend.
+//! another filesystem. The crate `yfs-conformance` is the test suite for every backend.
 //!
 //! Modules in reading order: [`file_system`] and its vocabulary ([`stat`], [`options`], [`error`],
 //! [`edit`], `line_page`, [`stream`], [`changes`]), then what works over any filesystem
@@ -44,7 +44,6 @@ mod change_log;
 pub mod changes;
 #[cfg(unix)]
 pub mod confined_dir;
-pub mod conformance;
 mod directory_listing;
 pub mod edit;
 pub mod error;

@@ -4,9 +4,6 @@
 
 mod tree;
 
-#[cfg(test)]
-mod tests;
-
 use std::{fmt, sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;

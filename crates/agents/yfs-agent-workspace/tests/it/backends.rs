@@ -5,14 +5,12 @@ use std::sync::Arc;
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_agent::backends::AgentBackend;
 use yfs_agent_workspace::{BadNamespace, StoreBackend, StoreNamespace, WorkspaceBackend};
+use yfs_conformance::file_system::{self as conformance, BackendCapabilities, script};
 use yfs_types::{
     actor::{Actor, ActorKind},
     path::VPath,
 };
-use yfs_vfs::{
-    FileSystemExt, FsCode,
-    conformance::{self, BackendCapabilities, script},
-};
+use yfs_vfs::{FileSystemExt, FsCode};
 
 fn parse(path: &str) -> VPath {
     path.parse().expect("a path")

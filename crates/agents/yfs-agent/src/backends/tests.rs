@@ -7,14 +7,12 @@ mod saved;
 use std::sync::{Arc, Mutex};
 
 use yfs::{Workspace, WorkspaceOptions};
+use yfs_conformance::file_system::{self as conformance, BackendCapabilities};
 use yfs_types::{
     actor::{Actor, ActorKind},
     path::VPath,
 };
-use yfs_vfs::{
-    FileSystem, MemoryFs,
-    conformance::{self, BackendCapabilities},
-};
+use yfs_vfs::{FileSystem, MemoryFs};
 
 use super::*;
 

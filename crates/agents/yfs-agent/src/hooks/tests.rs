@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use yfs_conformance::file_system::{self as conformance, BackendCapabilities, script};
 use yfs_types::path::VPath;
 use yfs_vfs::{
     FileSystem, FileSystemExt, FsCode, FsError, MemoryFs, TextReplacement,
-    conformance::{self, BackendCapabilities, script},
     guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
 

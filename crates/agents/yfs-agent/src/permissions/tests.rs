@@ -10,10 +10,8 @@ mod rules;
 use std::sync::Arc;
 
 use yfs::{Workspace, WorkspaceOptions};
-use yfs_vfs::{
-    FileSystem, HostFs, MemoryFs,
-    conformance::{self, BackendCapabilities},
-};
+use yfs_conformance::file_system::{self as conformance, BackendCapabilities};
+use yfs_vfs::{FileSystem, HostFs, MemoryFs};
 
 use super::{
     AccessKind::{Read, Write},

@@ -5,8 +5,9 @@ use std::{path::Path, process::Command, sync::Arc};
 
 use proptest::prelude::*;
 use yfs_agent::{CommandExecutor, ExecuteOptions};
+use yfs_conformance::file_system::script::tree;
 use yfs_shell::{ShellExecutor, ShellLimits};
-use yfs_vfs::{FileSystem, HostFs, conformance::script::tree};
+use yfs_vfs::{FileSystem, HostFs};
 
 /// The scripts, separated by lines of dashes.
 const SCRIPTS: &str = include_str!("scripts.txt");

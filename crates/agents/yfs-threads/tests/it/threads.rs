@@ -12,6 +12,7 @@ use std::{
 
 use expect_test::{Expect, expect};
 use yfs::{Workspace, WorkspaceOptions, clock::Clock};
+use yfs_conformance::file_system::{self as conformance, BackendCapabilities};
 use yfs_store::{BlobStore, MemoryStore, SqliteStore};
 use yfs_threads::{
     NamespaceStrategy, NamespaceTemplate, RemovalReason, RetentionPolicy, ThreadContext,
@@ -21,7 +22,6 @@ use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
     CopyOptions, FileSystem, FileSystemExt, FsCode, GlobQuery, GrepQuery, MoveOptions,
     RemoveOptions, WriteOptions,
-    conformance::{self, BackendCapabilities},
     work_meter::{WorkMeter, metered},
 };
 

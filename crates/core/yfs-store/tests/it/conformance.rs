@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use yfs_store::{CompositeStore, FaultStore, MemoryStore, SqliteStore, Store, conformance};
+use yfs_conformance::store as conformance;
+use yfs_store::{CompositeStore, FaultStore, MemoryStore, SqliteStore, Store};
 
 #[test]
 fn memory() {

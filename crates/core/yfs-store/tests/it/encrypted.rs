@@ -9,10 +9,11 @@ use std::{
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use yfs_conformance::store as conformance;
 use yfs_store::{
     AppendBatch, BlobStore, DocFact, DocName, KeyError, KeyKind, LocalState, LogRecord, MergeError,
     MergedSnapshot, OpenOptions, Seq, SqliteStore, Store, StoreError, StoreExt, UnlockKey,
-    UpdateLog, conformance,
+    UpdateLog,
 };
 use yfs_types::{hash::ContentHash, time::Millis};
 

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use yfs::{Workspace, WorkspaceOptions};
+use yfs_conformance::file_system::{self as conformance, BackendCapabilities};
 use yfs_store::{MemoryStore, SqliteStore, Store};
-use yfs_vfs::{
-    FileSystem,
-    conformance::{self, BackendCapabilities},
-};
+use yfs_vfs::FileSystem;
 
 const CAPABILITIES: BackendCapabilities =
     BackendCapabilities { merges: true, ..BackendCapabilities::ALL };

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use yfs_conformance::file_system::script::{self, tree};
 use yfs_vfs::{
     ChangesOptions, FileSystem, FileSystemExt, FsCode, FsError, MemoryFs, Op,
-    conformance::script::{self, tree},
     guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
 

@@ -1,10 +1,8 @@
 //! Tests of saved states.
 
 use serde_json::json;
-use yfs_vfs::{
-    FileSystemExt,
-    conformance::script::{self, tree},
-};
+use yfs_conformance::file_system::script::{self, tree};
+use yfs_vfs::FileSystemExt;
 
 use super::{
     super::{AgentBackend, StateBackend},

@@ -2,7 +2,8 @@
 
 use std::{fs, sync::Arc};
 
-use yfs_vfs::{FileSystem, HostFs, conformance::script};
+use yfs_conformance::file_system::script;
+use yfs_vfs::{FileSystem, HostFs};
 
 use super::{super::PermissionRules, PermittedFs};
 

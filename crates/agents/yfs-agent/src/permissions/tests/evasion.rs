@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use yfs::{Workspace, WorkspaceOptions};
+use yfs_conformance::file_system::script;
 use yfs_types::path::VPath;
-use yfs_vfs::{FileSystem, FileSystemExt, HostFs, MemoryFs, WalkOptions, conformance::script};
+use yfs_vfs::{FileSystem, FileSystemExt, HostFs, MemoryFs, WalkOptions};
 
 use super::permitted;
 

@@ -49,7 +49,7 @@ async fn handles_without_links_do_not_follow() {
     for (backend, wrap) in backends.iter().flat_map(|fs| wrappers.iter().map(move |w| (fs, w))) {
         let fs = wrap(backend.clone());
         let tree = "write /d/f x\nln d /l\nln /d/f /k\nln /d/new /n\nmkdir /e";
-        yfs_vfs::conformance::script::check(&fs, tree).await.unwrap();
+        yfs_conformance::file_system::script::check(&fs, tree).await.unwrap();
         let handle = fs.view(FsView::WithoutLinks).expect("the backend has such a handle");
         let script = "
             cat /d/f => x
@@ -78,7 +78,7 @@ async fn handles_without_links_do_not_follow() {
             cp /l /e/l
             write /d/g y
             cat /d/g => y";
-        yfs_vfs::conformance::script::check(&handle, script).await.unwrap();
+        yfs_conformance::file_system::script::check(&handle, script).await.unwrap();
         for path in ["/d", "/e", "/l", "/k"] {
             let options = RemoveOptions { recursive: true, force: true };
             backend.rm(&parse(path), &options).await.unwrap();
@@ -219,7 +219,7 @@ async fn a_swapped_link_does_not_win() {
             for kind in kinds.iter().copied() {
                 for n_before in 0.. {
                     let tree = "write /secret/f SECRET\nwrite /pub/d/f public\nwrite /pub/x x";
-                    yfs_vfs::conformance::script::check(&backend, tree).await.unwrap();
+                    yfs_conformance::file_system::script::check(&backend, tree).await.unwrap();
                     let guard = SwapAtCall {
                         backend: backend.clone(),
                         n_before: AtomicUsize::new(n_before),
@@ -233,7 +233,7 @@ async fn a_swapped_link_does_not_win() {
                         !read.contains("SECRET") && !read.contains("/secret"),
                         "{case}: {read}"
                     );
-                    let secret = yfs_vfs::conformance::script::check(
+                    let secret = yfs_conformance::file_system::script::check(
                         &backend,
                         "ls /secret => f\ncat /secret/f => SECRET",
                     );

@@ -1,7 +1,10 @@
 //! Several filesystems of one directory, as several processes have them, and programs that take no
 //! locks.
 
-use std::{fs::File, time::Duration};
+use std::{
+    fs::{self, File},
+    time::Duration,
+};
 
 use futures::future::join_all;
 use rustix::fs::{FlockOperation, flock};

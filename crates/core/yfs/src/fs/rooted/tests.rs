@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use yfs_conformance::file_system::{self as conformance, BackendCapabilities};
 use yfs_engine::path::VPath;
 use yfs_store::MemoryStore;
 use yfs_vfs::{
     ChangeKind, ChangesOptions, CopyOptions, FileSystem, FileSystemExt, FsCode, GlobQuery,
     GrepQuery, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions,
-    conformance::{self, BackendCapabilities},
 };
 
 use super::RootedFs;

@@ -1,7 +1,7 @@
 //! Reading and writing.
 
 use super::Scripted;
-use crate::conformance::CaseRequirement::{Merging, Modes, NoMerging};
+use crate::file_system::CaseRequirement::{Merging, Modes, NoMerging};
 
 pub(super) const CASES: &[Scripted] = &[
     (

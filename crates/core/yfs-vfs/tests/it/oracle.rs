@@ -11,19 +11,16 @@
 //! they are rejected. A failure shrinks to the few lines that matter; `PROPTEST_CASES` runs more
 //! scripts.
 
-#![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "all of it is a test")]
-
-mod oracle {
-    pub(crate) mod host;
-}
+mod host;
 
 use std::sync::Arc;
 
-use oracle::host::Oracle;
 use proptest::prelude::*;
 use tempfile::TempDir;
-use yfs_vfs::{FileSystem, FsCode, HostFs, MemoryFs, conformance::script};
+use yfs_conformance::file_system::script;
+use yfs_vfs::{FileSystem, FsCode, HostFs, MemoryFs};
+
+use self::host::Oracle;
 
 /// A path of at most three components out of three names, so that paths often collide.
 fn path() -> impl Strategy<Value = String> {

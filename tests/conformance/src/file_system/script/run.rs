@@ -7,11 +7,10 @@ use futures::StreamExt;
 use yfs_types::{path::VPath, time::Millis};
 
 use super::{Outcome, ScriptRunner, mark, show_bytes, words::ScriptLine};
-use crate::{
+use yfs_vfs::{
+    FileSystem, FileSystemExt,
     edit::TextReplacement,
     error::{FsError, Op},
-    file_system::FileSystem,
-    file_system_ext::FileSystemExt,
     glob::GlobQuery,
     grep::GrepQuery,
     options::{
@@ -303,7 +302,7 @@ async fn identity(session: &mut ScriptRunner, line: &ScriptLine) -> Step {
 }
 
 impl ScriptRunner {
-    fn version(&self, name: &str) -> Result<crate::stat::VersionToken, LineError> {
+    fn version(&self, name: &str) -> Result<yfs_vfs::stat::VersionToken, LineError> {
         let version = self.versions.get(name).cloned();
         version.ok_or_else(|| LineError::Script(format!("no version {name} was remembered")))
     }

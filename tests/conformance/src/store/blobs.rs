@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{Case, Open, batch};
-use crate::{AppendBatch, Store, StoreError, StoreExt};
+use yfs_store::{AppendBatch, Store, StoreError, StoreExt};
 
 pub(super) const CASES: &[Case] = &[
     ("a blob is read as it was put", put_and_get),

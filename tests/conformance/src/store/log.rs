@@ -5,7 +5,7 @@ use std::time::Duration;
 use yfs_types::time::Millis;
 
 use super::{Case, Open, batch, doc, join, join_unless, tail_of, text};
-use crate::{AppendBatch, CompactionOutcome, DocHead, DocHistory, Seq, Store, StoreError};
+use yfs_store::{AppendBatch, CompactionOutcome, DocHead, DocHistory, Seq, Store, StoreError};
 
 /// How long a report of an append may take. Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -2,11 +2,12 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use yfs_vfs::{FileSystem, MemoryFs, conformance};
+//! use yfs_vfs::{FileSystem, MemoryFs};
+//! use yfs_conformance::file_system;
 //!
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! let make = async || Arc::new(MemoryFs::new()) as Arc<dyn FileSystem>;
-//! let report = conformance::run(make, conformance::BackendCapabilities::ALL).await;
+//! let report = file_system::run(make, file_system::BackendCapabilities::ALL).await;
 //! report.assert();
 //! # });
 //! ```
@@ -24,7 +25,7 @@ use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
 
-use crate::{error::FsError, file_system::FileSystem};
+use yfs_vfs::{FileSystem, FsError};
 
 /// The optional features of a backend. Cases that need a missing one are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Symbolic links.
 
 use super::Scripted;
-use crate::conformance::CaseRequirement::{Clamping, Modes, Symlinks};
+use crate::file_system::CaseRequirement::{Clamping, Modes, Symlinks};
 
 pub(super) const CASES: &[Scripted] = &[
     (

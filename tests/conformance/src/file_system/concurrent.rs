@@ -9,11 +9,10 @@ use super::{
     CaseFailure,
     native::{Native, ensure, path},
 };
-use crate::{
+use yfs_vfs::{
+    FileSystem, FileSystemExt,
     edit::TextReplacement,
     error::{FsCode, FsError},
-    file_system::FileSystem,
-    file_system_ext::FileSystemExt,
     options::{CreateMode, MkdirOptions, MoveOptions, WriteOptions},
 };
 
@@ -100,7 +99,7 @@ async fn parents_race(fs: Fs) -> Outcome {
         let fs = fs.clone();
         async move {
             let file = path(&format!("/a/b/c/{caller}"))
-                .map_err(|_| FsError::bare(FsCode::EINVAL, crate::error::Op::Open))?;
+                .map_err(|_| FsError::bare(FsCode::EINVAL, yfs_vfs::error::Op::Open))?;
             fs.write_text(&file, "x").await
         }
     })

@@ -12,15 +12,15 @@ use super::{
     CaseRequirement::{self, Metadata, Watch},
     Run,
 };
-use crate::{
+use yfs_vfs::{
+    FileSystem, FileSystemExt,
     changes::{ChangeCursor, ChangeKind, FileChange},
     edit::{EditRefusal, TextReplacement},
     error::{FsCode, Op},
-    file_system::FileSystem,
-    file_system_ext::{FileSystemExt, watch},
     grep::GrepQuery,
     options::{ChangesOptions, CopyOptions, MoveOptions, StreamOptions, WriteOptions},
     stat::mime_of,
+    watch,
 };
 
 type Fs = Arc<dyn FileSystem>;
@@ -294,9 +294,9 @@ async fn stopped_grep(fs: Fs) -> Outcome {
     let query = GrepQuery::new("x");
     query.cancel.cancel();
     let found = fs.grep(&query).await?;
-    same("cut", found.cut, Some(crate::glob::SearchLimit::Cancelled))?;
+    same("cut", found.cut, Some(yfs_vfs::glob::SearchLimit::Cancelled))?;
     let query = GrepQuery { timeout: Some(Duration::ZERO), ..GrepQuery::new("x") };
-    same("cut", fs.grep(&query).await?.cut, Some(crate::glob::SearchLimit::Deadline))?;
+    same("cut", fs.grep(&query).await?.cut, Some(yfs_vfs::glob::SearchLimit::Deadline))?;
     let query = GrepQuery { max_line_len: 3, ..GrepQuery::new("long") };
     put(&fs, "/b", "a long line\n").await?;
     let found = fs.grep(&query).await?;

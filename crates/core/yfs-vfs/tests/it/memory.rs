@@ -1,9 +1,13 @@
 //! The conformance suite, and tests of the limits, which the suite cannot see.
 
-use super::*;
-use crate::{
-    conformance::{self, BackendCapabilities, script},
-    edit::TextReplacement,
+use std::sync::Arc;
+
+use bytes::Bytes;
+use yfs_conformance::file_system::{self as conformance, BackendCapabilities, script};
+use yfs_types::{path::VPath, time::Millis};
+use yfs_vfs::{
+    ChangeAuthor, ChangesOptions, FileSystem, MemoryFs, TextReplacement, WriteOptions,
+    memory::MemoryLimits,
 };
 
 fn limited(limits: MemoryLimits) -> Arc<dyn FileSystem> {
@@ -72,8 +76,7 @@ async fn changes_name_their_actor() {
     let cursor = fs.cursor().await.unwrap();
     let path = VPath::parse("/a").unwrap();
     let actor = Actor::new(ActorKind::Agent, "x");
-    let author =
-        Some(crate::options::ChangeAuthor { actor: actor.clone(), label: None, step: None });
+    let author = Some(ChangeAuthor { actor: actor.clone(), label: None, step: None });
     let options = WriteOptions { author: author.clone(), ..WriteOptions::default() };
     fs.write(&path, Bytes::from_static(b"x"), &options).await.unwrap();
     fs.edit(&path, &TextReplacement { author, ..TextReplacement::once("x", "y") }).await.unwrap();

@@ -1,7 +1,7 @@
 //! Moving and copying.
 
 use super::Scripted;
-use crate::conformance::CaseRequirement::{Identity, Modes, Symlinks};
+use crate::file_system::CaseRequirement::{Identity, Modes, Symlinks};
 
 pub(super) const CASES: &[Scripted] = &[
     (

@@ -21,10 +21,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use yfs_types::path::VPath;
 
 use self::words::{ScriptLine, parse};
-use crate::{
+use yfs_vfs::{
+    FileSystem, FileSystemExt,
     error::{FsCode, FsError},
-    file_system::FileSystem,
-    file_system_ext::FileSystemExt,
     options::WalkOptions,
     stat::{FileKind, VersionToken},
 };
@@ -101,7 +100,7 @@ pub async fn tree<F: FileSystem + ?Sized>(fs: &F) -> Result<String, FsError> {
         let content = match item.entry.kind {
             FileKind::File => show_bytes(&fs.read(&item.path).await?.data),
             FileKind::Symlink => format!("-> {}", fs.readlink(&item.path).await?),
-            FileKind::Directory | FileKind::Other => String::new(),
+            _ => String::new(),
         };
         let (path, mark, mode) = (&item.path, mark(item.entry.kind), item.entry.mode);
         shown.push_str(&format!("{path}{mark} {mode:o} {content}\n"));
@@ -136,7 +135,7 @@ pub(crate) fn mark(kind: FileKind) -> &'static str {
         FileKind::File => "",
         FileKind::Directory => "/",
         FileKind::Symlink => "@",
-        FileKind::Other => "|",
+        _ => "|",
     }
 }
 

@@ -3,7 +3,7 @@
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{Case, Open, batch, doc, join};
-use crate::{DocFact, ParkedNote, Seq};
+use yfs_store::{DocFact, ParkedNote, Seq};
 
 pub(super) const CASES: &[Case] = &[
     ("a fact holds until its document is written", facts),
@@ -210,7 +210,7 @@ fn parked(open: &Open) {
         since: Millis(-7),
         author: "Ada Lovelace".to_owned(),
     };
-    let sorted = |store: &dyn crate::Store| {
+    let sorted = |store: &dyn yfs_store::Store| {
         let mut notes = store.parked().expect("a list");
         notes.sort_by(|a, b| a.doc.cmp(&b.doc));
         notes

@@ -2,9 +2,10 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use yfs_store::{MemoryStore, conformance};
+//! use yfs_conformance::store;
+//! use yfs_store::MemoryStore;
 //!
-//! conformance::check_all(&|| {
+//! store::check_all(&|| {
 //!     let store = MemoryStore::new();
 //!     Box::new(move || Arc::new(store.another_handle()))
 //! });
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use yfs_types::time::Millis;
 
-use crate::{
+use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, Store, StoredDocument,
     TailPage,
 };

@@ -1,7 +1,7 @@
 //! Paths, names, directories, removing, modes and times.
 
 use super::Scripted;
-use crate::conformance::CaseRequirement::{Identity, Modes, Normalizing};
+use crate::file_system::CaseRequirement::{Identity, Modes, Normalizing};
 
 pub(super) const CASES: &[Scripted] = &[
     (

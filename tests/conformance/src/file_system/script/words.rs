@@ -1,7 +1,7 @@
 //! Parsing a line of a script into words.
 
 use super::Expected;
-use crate::error::FsCode;
+use yfs_vfs::error::FsCode;
 
 /// One operation, and its expected result.
 #[derive(Debug)]
