@@ -6,7 +6,7 @@
 
 #![cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
-    expect(unsafe_code, reason = "no library wraps malloc_trim and mallopt")
+    expect(unsafe_code, reason = "no library wraps malloc_trim")
 )]
 
 use std::{
@@ -63,15 +63,6 @@ impl FreedMemory {
     }
 }
 
-/// Returns the memory of this process that is not swapped out, in bytes; `None` if the system does
-/// not report it.
-pub fn resident_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes << 10)
-}
-
 /// Returns the memory that was freed to the system.
 ///
 /// # Cost
@@ -80,24 +71,6 @@ pub fn resident_memory() -> Option<u64> {
 pub fn return_freed_memory() {
     return_pages();
 }
-
-/// Makes the allocator use at most `n` arenas. It makes eight for each core otherwise, one for each
-/// thread: each keeps pages that are partly used, which a process that is idle most of the time
-/// does not need, and reserves 64 MB of addresses, which a process with a limit may not have.
-///
-/// Threads that have an arena keep it.
-pub fn limit_arenas(n: u8) {
-    set_arenas(n.into());
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn set_arenas(n: libc::c_int) {
-    // SAFETY: the parameter only selects an arena for threads that have none.
-    unsafe { libc::mallopt(libc::M_ARENA_MAX, n) };
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn set_arenas(_: i32) {}
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn return_pages() {

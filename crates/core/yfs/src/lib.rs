@@ -78,7 +78,7 @@ pub use crate::{
     documents::DocHandle,
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
-    freed_memory::{limit_arenas, resident_memory, return_freed_memory},
+    freed_memory::return_freed_memory,
     fs::{TextInMemory, WorkspaceFs, blob_version_of, rooted::RootedFs},
     import::{
         DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, ImportReport,

@@ -3,7 +3,7 @@
 use clap::Command;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{context::CommandContext, errors::Result};
+use crate::{arenas::limit_arenas, context::CommandContext, errors::Result};
 
 mod agent_files;
 mod confirm_prompt;
@@ -182,14 +182,14 @@ fn multi_threaded() -> std::io::Result<Runtime> {
 
 /// Creates the runtime of a command that runs for days and is idle most of the time.
 fn resident() -> std::io::Result<Runtime> {
-    yfs::limit_arenas(2);
+    limit_arenas(2);
     multi_threaded()
 }
 
 /// Creates the runtime of a command that waits on the main thread and on one other thread.
 #[cfg(target_os = "linux")]
 fn one_worker() -> std::io::Result<Runtime> {
-    yfs::limit_arenas(2);
+    limit_arenas(2);
     Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }
 

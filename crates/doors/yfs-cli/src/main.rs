@@ -6,6 +6,7 @@
 //! codes are those of POSIX tools: 0, 1 after a failure, 2 for wrong usage.
 
 mod account;
+mod arenas;
 mod args;
 mod commands;
 mod compare;

@@ -32,7 +32,7 @@ pub(crate) struct MemoryGuard {
 
 impl MemoryGuard {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { limit, before: yfs::resident_memory(), received: 0, n_items: 0 }
+        Self { limit, before: resident_memory(), received: 0, n_items: 0 }
     }
 
     /// Counts messages and updates that were received.
@@ -75,9 +75,18 @@ impl MemoryGuard {
 
     /// Returns the memory that the exchange has added.
     fn used(&self) -> u64 {
-        match (self.before, yfs::resident_memory()) {
+        match (self.before, resident_memory()) {
             (Some(before), Some(now)) => now.saturating_sub(before),
             _ => self.received.saturating_mul(MEMORY_PER_BYTE),
         }
     }
+}
+
+/// Returns the memory of this process that is not swapped out, in bytes; `None` if the system does
+/// not report it.
+fn resident_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes << 10)
 }
