@@ -67,9 +67,11 @@ pub mod large_results;
 mod media;
 pub mod path_locks;
 pub mod permissions;
+mod registered_tool;
 pub mod session;
 pub mod tool;
 pub(crate) mod tool_call;
+mod tool_outcome;
 pub mod vocabulary;
 pub mod work_budget;
 
