@@ -78,7 +78,8 @@ impl PathRoute {
 
     /// Makes a route to a directory of a filesystem. The filesystem must be confined to that
     /// directory, because links could lead out of it otherwise.
-    pub fn within(prefix: VPath, fs: Arc<dyn FileSystem>, base: VPath) -> Self {
+    #[cfg(test)]
+    pub(crate) fn within(prefix: VPath, fs: Arc<dyn FileSystem>, base: VPath) -> Self {
         Self { base, ..Self::new(prefix, fs) }
     }
 
@@ -161,8 +162,9 @@ impl CompositeFs {
         Ok(Self { routes })
     }
 
-    /// Makes a filesystem of one route: that to a directory of another, or to all of it.
-    pub fn single(route: PathRoute) -> Self {
+    /// Makes a filesystem of one route: that to a directory of another.
+    #[cfg(test)]
+    pub(crate) fn single(route: PathRoute) -> Self {
         Self { routes: vec![route] }
     }
 
