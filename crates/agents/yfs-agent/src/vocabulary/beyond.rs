@@ -222,11 +222,11 @@ async fn changes_since(
     call: ToolCall,
     input: ChangesSinceInput,
 ) -> ToolOutcome<ChangesSinceResult> {
-    let remembered = call.session().change_cursor().lock().clone();
+    let remembered = call.session().cursor().lock().clone();
     let cursor = input.cursor.map(ChangeCursor::new).or(remembered);
     let Some(cursor) = cursor else {
         let now = call.fs().cursor().await?;
-        call.session().change_cursor().lock().replace(now.clone());
+        call.session().cursor().lock().replace(now.clone());
         let (changes, cursor) = (Vec::new(), now.as_str().into());
         let result = ChangesSinceResult { changes, cursor, more: false };
         return Ok(ToolAnswer::new("Changes from now on will be listed", &result));
@@ -242,7 +242,7 @@ async fn changes_since(
         }
         limit /= 2;
     };
-    call.session().change_cursor().lock().replace(page.next.clone());
+    call.session().cursor().lock().replace(page.next.clone());
     let lines = changes.iter().map(|change| {
         let by = change.actor.as_ref().map_or(String::new(), |actor| format!(" by {actor}"));
         let from = change.from.as_ref().map_or(String::new(), |from| format!(" from {from}"));
