@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
+use serde::Deserialize;
 use thiserror::Error;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 use yfs_types::path::VPath;
@@ -12,7 +13,8 @@ use yfs_vfs::{GlobPattern, glob::BadPattern};
 const MAX_RANGE: usize = 1_000;
 
 /// The two kinds of access that rules distinguish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AccessKind {
     /// Reading a content or a description, listing, and finding.
     Read,
@@ -21,9 +23,11 @@ pub enum AccessKind {
 }
 
 /// The effect of a rule, from the mildest to the strictest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RuleMode {
     /// The access is allowed.
+    #[default]
     Allow,
     /// The access is allowed if the [`ApprovalBroker`](super::ApprovalBroker) approves it.
     Interrupt,
@@ -32,7 +36,8 @@ pub enum RuleMode {
 }
 
 /// One rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PermissionRule {
     /// The kinds of access that it is about.
     pub operations: Vec<AccessKind>,
@@ -42,6 +47,7 @@ pub struct PermissionRule {
     /// hidden names need no dot in the pattern.
     pub paths: Vec<String>,
     /// The effect.
+    #[serde(default)]
     pub mode: RuleMode,
 }
 
@@ -388,10 +394,10 @@ fn normalized(path: &VPath) -> Option<VPath> {
 }
 
 /// Escapes the characters that mean more than themselves in a pattern.
-fn escape_literal(text: &str) -> String {
+pub(crate) fn escape_literal(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
-        if matches!(char, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!') {
+        if r"*?[]{}\!".contains(char) {
             escaped.push('\\');
         }
         escaped.push(char);

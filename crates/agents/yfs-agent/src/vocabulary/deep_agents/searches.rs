@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     large_results::keep_items,
+    permissions::escape_literal,
     tool_call::ToolCall,
     tool_outcome::{ToolAnswer, ToolFailure, ToolOutcome, in_words},
     vocabulary::shared::path_of,
@@ -104,7 +105,7 @@ pub(super) async fn glob(call: ToolCall, input: GlobInput) -> ToolOutcome<GlobOu
     let root = path_of(input.path.as_deref().unwrap_or("/"))?;
     let pattern = match input.pattern.strip_prefix('/') {
         // In the filesystem's patterns a leading slash is the root of the filesystem.
-        Some(rest) => format!("{}/{rest}", escape_glob(root.as_str().trim_end_matches('/'))),
+        Some(rest) => format!("{}/{rest}", escape_literal(root.as_str().trim_end_matches('/'))),
         None => input.pattern.clone(),
     };
     let cancel = call.context().cancel.clone();
@@ -131,17 +132,6 @@ pub(super) async fn glob(call: ToolCall, input: GlobInput) -> ToolOutcome<GlobOu
     let (paths, is_cut) = keep_items(paths, max_chars);
     let output = GlobOutput { paths, truncated: is_cut || note.is_some() };
     Ok(ToolAnswer::new(text, &output))
-}
-
-fn escape_glob(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if r"*?[]{}\,!".contains(character) {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    escaped
 }
 
 pub(super) async fn grep(call: ToolCall, input: GrepInput) -> ToolOutcome<GrepOutput> {
