@@ -53,7 +53,7 @@
 //! # }).unwrap();
 //! ```
 
-pub mod agent_path;
+mod agent_path;
 pub mod approval;
 pub mod audit;
 pub mod backends;
@@ -78,6 +78,7 @@ pub mod work_budget;
 pub use crate::{
     catalog::{ToolCatalog, ToolNameClash, UnknownTool},
     execute::{CommandExecutor, CommandOutput, ExecuteError, ExecuteOptions},
+    media::file_uri,
     session::{AccessPreparer, AgentSession, AgentSessionBuilder, SessionLimits},
     tool::{CallContext, ReplyBlock, ToolAnnotations, ToolDefinition, ToolReply},
     tool_call::ToolCall,

@@ -26,12 +26,12 @@ use yfs_artifacts::{AnalysisMemory, DerivedShelf};
 use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{ChangeCursor, FileSystem, FsError};
 
-use self::read_memory::ReadMemory;
 pub use self::{
     merged_write::{MergedWrite, WriteConflict, WriteFailure},
     read_memory::{ReadMemoryLimits, RememberedRead},
-    text_merge::{MergeConflict, merge_texts},
+    text_merge::MergeConflict,
 };
+use self::{read_memory::ReadMemory, text_merge::merge_texts};
 use crate::{
     audit::AuditSink, execute::CommandExecutor, history::FileHistory, json_query::JsonQueryRunner,
     path_locks::PathLocks, work_budget::WorkShare,
@@ -140,7 +140,7 @@ impl AgentSession {
     /// the same actor.
     pub fn builder(fs: Arc<dyn FileSystem>, actor: Actor) -> AgentSessionBuilder {
         let limits = SessionLimits::default();
-        let memory = Mutex::new(ReadMemory::new(limits.memory));
+        let memory = Mutex::new(ReadMemory::new(limits.memory, false));
         AgentSessionBuilder {
             state: SessionState {
                 id: SmolStr::new_static("session"),
@@ -262,17 +262,15 @@ impl AgentSessionBuilder {
     /// program are no base for the writes of another.
     #[must_use]
     pub fn shared(self, is_shared: bool) -> Self {
-        self.state.memory.lock().set_shared(is_shared);
+        self.state.memory.lock().is_shared = is_shared;
         self
     }
 
     /// Sets the limits of the session's tools.
     #[must_use]
     pub fn limits(mut self, limits: SessionLimits) -> Self {
-        let is_shared = self.state.memory.lock().is_shared();
-        let mut memory = ReadMemory::new(limits.memory);
-        memory.set_shared(is_shared);
-        self.state.memory = Mutex::new(memory);
+        let is_shared = self.state.memory.lock().is_shared;
+        self.state.memory = Mutex::new(ReadMemory::new(limits.memory, is_shared));
         self.state.limits = limits;
         self
     }

@@ -108,7 +108,7 @@ impl ToolCall {
         };
         let Some(KnownFile { id, read: last, is_same }) = known else {
             let written = self.fs().write(path, data.clone(), &options).await?;
-            let is_unread = !written.created && self.session().memory().lock().is_shared();
+            let is_unread = !written.created && self.session().memory().lock().is_shared;
             let done = self.finish_write(path, data, written).await;
             return Ok(MergedWrite { replaced_unread: is_unread, ..done });
         };
