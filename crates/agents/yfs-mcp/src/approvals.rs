@@ -13,8 +13,7 @@ use rmcp::{
     RoleServer,
     model::{
         ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-        ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ProtocolVersion,
-        ServerRequest,
+        ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ServerRequest,
     },
     service::{Peer, RequestContext},
 };
@@ -25,6 +24,8 @@ use yfs_agent::{
 };
 use yfs_types::path::VPath;
 use yfs_vfs::CancellationToken;
+
+use crate::client_session::is_stateless;
 
 /// The text that a refused call adds if the client cannot ask.
 pub(crate) const CANNOT_ASK: &str = "This needs the approval of a person, and this client cannot \
@@ -126,10 +127,7 @@ impl CallApprovals {
         state: Option<&str>,
     ) -> Arc<Self> {
         let can_ask = context.client_capabilities().is_some_and(|has| has.elicitation.is_some());
-        let version = context.protocol_version();
-        let repeats = version
-            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-        let asking = match (can_ask, repeats) {
+        let asking = match (can_ask, is_stateless(context)) {
             (false, _) => AskingWay::Unable,
             (true, true) => AskingWay::ByRepeating,
             (true, false) => AskingWay::During(context.peer.clone()),

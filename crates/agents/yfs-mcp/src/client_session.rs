@@ -15,7 +15,7 @@ use rmcp::{
 
 use crate::{
     http_service::RequestOpener,
-    open_session::{ClientIdentity, OpenedSession, SessionOpener},
+    open_session::{ClientIdentity, OpenedSession, SessionOpener, SessionRefusal},
     profile::McpProfile,
     watching::TreeWatcher,
 };
@@ -40,6 +40,16 @@ pub(crate) struct ClientSession {
 struct HeldSession {
     credential: String,
     session: OpenedSession,
+}
+
+impl HeldSession {
+    async fn open(
+        opener: &dyn SessionOpener,
+        client: &ClientIdentity,
+    ) -> Result<Self, SessionRefusal> {
+        let session = opener.open_session(client).await?;
+        Ok(Self { credential: opener.credential().to_owned(), session })
+    }
 }
 
 impl ClientSession {
@@ -78,12 +88,10 @@ impl ClientSession {
             return Ok(held.session.clone());
         }
         let client = identity_of(context, opener.wants_roots()).await;
-        let opened = opener.open_session(&client).await;
-        let session =
+        let opened = HeldSession::open(&*opener, &client).await;
+        let opened =
             opened.map_err(|refusal| ErrorData::invalid_request(refusal.to_string(), None))?;
-        let credential = opener.credential().to_owned();
-        *held = Some(HeldSession { credential, session: session.clone() });
-        Ok(session)
+        Ok(held.insert(opened).session.clone())
     }
 
     /// Opens the session of a client that has just connected, if its roots decide what it sees. A
@@ -103,10 +111,7 @@ impl ClientSession {
         let (name, version) = (Some(client.name), Some(client.version));
         let roots = roots_of(peer).await;
         let client = ClientIdentity { name, version, roots, ..ClientIdentity::default() };
-        if let Ok(session) = opener.open_session(&client).await {
-            let credential = opener.credential().to_owned();
-            *held = Some(HeldSession { credential, session });
-        }
+        *held = HeldSession::open(&**opener, &client).await.ok();
     }
 
     /// Closes the session after the client's roots changed: the next call opens another.
