@@ -97,10 +97,7 @@ impl PathRoute {
         if !self.marks_ids {
             return id;
         }
-        let mark = ContentHash::of(format!("{}\0{id}", self.prefix).as_bytes());
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&mark.as_bytes()[..16]);
-        FileId::from_bytes(bytes)
+        id_of(&format!("{}\0{id}", self.prefix))
     }
 
     /// Converts the target of a link for the filesystem, or returns `None` if it lies elsewhere.
@@ -133,6 +130,14 @@ impl PathRoute {
         let path = has_path.then(|| path.as_str().into());
         FsError { path, dest: dest.map(|dest| dest.as_str().into()), ..error }
     }
+}
+
+/// Returns an id that is the digest of a text.
+fn id_of(text: &str) -> FileId {
+    let digest = ContentHash::of(text.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.as_bytes()[..16]);
+    FileId::from_bytes(bytes)
 }
 
 impl fmt::Debug for PathRoute {
