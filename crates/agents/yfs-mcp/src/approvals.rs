@@ -13,7 +13,8 @@ use rmcp::{
     RoleServer,
     model::{
         ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-        ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ServerRequest,
+        ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ProtocolVersion,
+        ServerRequest,
     },
     service::{Peer, RequestContext},
 };
@@ -24,8 +25,6 @@ use yfs_agent::{
 };
 use yfs_types::path::VPath;
 use yfs_vfs::CancellationToken;
-
-use crate::client_session::is_stateless;
 
 /// The text that a refused call adds if the client cannot ask.
 pub(crate) const CANNOT_ASK: &str = "This needs the approval of a person, and this client cannot \
@@ -251,6 +250,12 @@ impl CallApprovals {
         }
         answer
     }
+}
+
+/// Reports whether the protocol version of a request has no sessions and no requests by the server.
+pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// Returns the name of a question, which is the same when the call is repeated.

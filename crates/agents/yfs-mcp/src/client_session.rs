@@ -6,14 +6,12 @@ use http::{header::USER_AGENT, request::Parts};
 use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleServer,
-    model::{
-        ClientResult, ErrorCode, ListRootsRequestMethod, ProtocolVersion, RequestNoParam,
-        ServerRequest,
-    },
+    model::{ClientResult, ErrorCode, ListRootsRequestMethod, RequestNoParam, ServerRequest},
     service::{Peer, RequestContext},
 };
 
 use crate::{
+    approvals::is_stateless,
     http_service::RequestOpener,
     open_session::{ClientIdentity, OpenedSession, SessionOpener, SessionRefusal},
     profile::McpProfile,
@@ -119,12 +117,6 @@ impl ClientSession {
         *self.held.lock().await = None;
         *self.watcher.lock().await = None;
     }
-}
-
-/// Reports whether the protocol version of a request has no sessions and no requests by the server.
-pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
-    let version = context.protocol_version();
-    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 async fn identity_of(context: &RequestContext<RoleServer>, wants_roots: bool) -> ClientIdentity {
