@@ -156,12 +156,8 @@ impl PermissionRules {
             let paths = above.iter().filter(|path| !path.is_root());
             let paths = paths.map(|path| escape_literal(path.as_str())).collect();
             let (operations, mode) = (vec![AccessKind::Read], RuleMode::Allow);
-            let rule = PermissionRule { operations, paths, mode };
-            let compiled = match rule.paths.is_empty() {
-                true => CompiledRule::empty(rule),
-                false => CompiledRule::new(rule, false)?,
-            };
-            rules.push(CompiledRule { matches_root: true, ..compiled });
+            let rule = CompiledRule::new(PermissionRule { operations, paths, mode }, false)?;
+            rules.push(CompiledRule { matches_root: true, ..rule });
         }
         rules.push(CompiledRule::new(deny, false)?);
         let set = RuleSet { rules: rules.into(), served: directories.into() };
@@ -183,7 +179,10 @@ impl PermissionRules {
         rules: impl IntoIterator<Item = PermissionRule>,
         ignore_case: bool,
     ) -> Result<Self, BadRule> {
-        let compiled = rules.into_iter().map(|rule| CompiledRule::new(rule, ignore_case));
+        let compiled = rules.into_iter().map(|rule| {
+            let is_empty = rule.operations.is_empty() || rule.paths.is_empty();
+            if is_empty { Err(BadRule::Empty) } else { CompiledRule::new(rule, ignore_case) }
+        });
         let rules = compiled.collect::<Result<_, _>>()?;
         Ok(Self { sets: vec![RuleSet { rules, served: Arc::new([]) }] })
     }
@@ -280,9 +279,6 @@ impl fmt::Debug for PermissionRules {
 impl CompiledRule {
     fn new(rule: PermissionRule, ignore_case: bool) -> Result<Self, BadRule> {
         let PermissionRule { operations, paths, mode } = rule;
-        if operations.is_empty() || paths.is_empty() {
-            return Err(BadRule::Empty);
-        }
         let compile = |path: &str| compile_path(path, ignore_case);
         let globs = paths.iter().map(|path| compile(path));
         let above = paths.iter().filter_map(|path| path.strip_suffix("/**"));
@@ -292,18 +288,6 @@ impl CompiledRule {
         let covers_all = paths.iter().any(|path| path == "/**");
         let matches_root = covers_all;
         Ok(Self { operations, patterns, covered, covers_all, matches_root, mode })
-    }
-
-    /// Makes a rule that matches no path.
-    fn empty(rule: PermissionRule) -> Self {
-        Self {
-            operations: rule.operations,
-            patterns: Vec::new(),
-            covered: Vec::new(),
-            covers_all: false,
-            matches_root: false,
-            mode: rule.mode,
-        }
     }
 
     /// Reports whether the rule matches everything below a directory.

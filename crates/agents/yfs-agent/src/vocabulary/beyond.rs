@@ -26,87 +26,87 @@ use crate::{
 const MAX_LISTED: usize = 1_000;
 
 records! { arguments:
-    HistoryInput {
-        /// Absolute path of the file.
-        path: String,
-        /// The greatest number of versions: the latest are returned. Default 50.
-        limit: Option<usize>,
-    }
-    DiffVersionsInput {
-        /// Absolute path of the file.
-        path: String,
-        /// Number of the older version.
-        from: u64,
-        /// Number of the newer version; the current content if absent.
-        to: Option<u64>,
-    }
-    RestoreVersionInput {
-        /// Absolute path of the file.
-        path: String,
-        /// Number of the version.
-        version: u64,
-    }
-    ChangesSinceInput {
-        /// The cursor of an earlier reply. If absent, the session goes on where it was; its first call
-        /// returns the cursor of now.
-        cursor: Option<String>,
-        /// Whether the session's own changes are included. Default false.
-        #[serde(default)]
-        own: bool,
-    }
-    QueryInput {
-        /// Absolute path of a file of JSON, JSON lines, YAML, CSV, TSV or Parquet. Rows of a table are
-        /// objects.
-        path: String,
-        /// A filter in the language of jq, for example `.items[] | select(.size > 10) | .name`; with
-        /// the dialect `jql` a query such as `"items"|={"size"=10}`.
-        query: String,
-        /// `jq` (the default), `jql`, or `sql`, which has the rows in a table `data`.
-        #[serde(default)]
-        dialect: QueryDialectInput,
-        /// Whether all values or rows of the file are one array.
-        #[serde(default)]
-        slurp: bool,
-    }
+HistoryInput {
+    /// Absolute path of the file.
+    path: String,
+    /// The greatest number of versions: the latest are returned. Default 50.
+    limit: Option<usize>,
+}
+DiffVersionsInput {
+    /// Absolute path of the file.
+    path: String,
+    /// Number of the older version.
+    from: u64,
+    /// Number of the newer version; the current content if absent.
+    to: Option<u64>,
+}
+RestoreVersionInput {
+    /// Absolute path of the file.
+    path: String,
+    /// Number of the version.
+    version: u64,
+}
+ChangesSinceInput {
+    /// The cursor of an earlier reply. If absent, the session goes on where it was; its first call
+    /// returns the cursor of now.
+    cursor: Option<String>,
+    /// Whether the session's own changes are included. Default false.
+    #[serde(default)]
+    own: bool,
+}
+QueryInput {
+    /// Absolute path of a file of JSON, JSON lines, YAML, CSV, TSV or Parquet. Rows of a table are
+    /// objects.
+    path: String,
+    /// A filter in the language of jq, for example `.items[] | select(.size > 10) | .name`; with
+    /// the dialect `jql` a query such as `"items"|={"size"=10}`.
+    query: String,
+    /// `jq` (the default), `jql`, or `sql`, which has the rows in a table `data`.
+    #[serde(default)]
+    dialect: QueryDialectInput,
+    /// Whether all values or rows of the file are one array.
+    #[serde(default)]
+    slurp: bool,
+}
 }
 
 records! { results:
-    HistoryResult {
-        /// The versions, oldest first.
-        versions: Vec<ListedVersion>,
-        /// Whether there are older ones.
-        truncated: bool,
-    }
-    ListedVersion {
-        /// The number of the version.
-        number: u64,
-        /// When it was made, in milliseconds since 1970.
-        at: i64,
-        /// The author, as `kind:name`.
-        actor: Option<String>,
-        /// The session and call of the change.
-        label: Option<String>,
-        /// Whether it is the current content.
-        current: bool,
-    }
-    ChangesSinceResult {
-        /// The changes, oldest first.
-        changes: Vec<ListedChange>,
-        /// The cursor for the next call.
-        cursor: String,
-        /// Whether there are more already.
-        more: bool,
-    }
-    ListedChange {
-        /// `created`, `changed`, `moved` or `removed`.
-        kind: &'static str,
-        /// The path.
-        path: String,
-        /// The path before, of a move.
-        from: Option<String>,
-        /// The author, as `kind:name`.
-        actor: Option<String>,
-    }
+HistoryResult {
+    /// The versions, oldest first.
+    versions: Vec<ListedVersion>,
+    /// Whether there are older ones.
+    truncated: bool,
+}
+ListedVersion {
+    /// The number of the version.
+    number: u64,
+    /// When it was made, in milliseconds since 1970.
+    at: i64,
+    /// The author, as `kind:name`.
+    actor: Option<String>,
+    /// The session and call of the change.
+    label: Option<String>,
+    /// Whether it is the current content.
+    current: bool,
+}
+ChangesSinceResult {
+    /// The changes, oldest first.
+    changes: Vec<ListedChange>,
+    /// The cursor for the next call.
+    cursor: String,
+    /// Whether there are more already.
+    more: bool,
+}
+ListedChange {
+    /// `created`, `changed`, `moved` or `removed`.
+    kind: &'static str,
+    /// The path.
+    path: String,
+    /// The path before, of a move.
+    from: Option<String>,
+    /// The author, as `kind:name`.
+    actor: Option<String>,
+}
 }
 
 /// The language of a query.

@@ -38,78 +38,78 @@ const DEFAULT_LINES: i64 = 100;
 const MAX_BINARY_LEN: usize = 512_000;
 
 records! { arguments:
-    LsInput {
-        /// Absolute path of the directory.
-        path: String,
-    }
-    ReadFileInput {
-        /// Absolute path of the file.
-        file_path: String,
-        /// Line to begin at, counted from 0.
-        #[serde(default)]
-        offset: i64,
-        /// The greatest number of lines.
-        #[serde(default = "default_lines")]
-        limit: i64,
-        /// Characters of the first line to skip, to read on in a line that was cut.
-        #[serde(default)]
-        char_offset: usize,
-    }
-    WriteFileInput {
-        /// Absolute path of the file.
-        file_path: String,
-        /// The whole content.
-        content: String,
-    }
-    EditFileInput {
-        /// Absolute path of the file.
-        file_path: String,
-        /// The text to replace, exactly as in the file. It must occur once, unless `replace_all`.
-        old_string: String,
-        /// The text that replaces it.
-        new_string: String,
-        /// Whether every occurrence is replaced. Default false.
-        #[serde(default)]
-        replace_all: bool,
-    }
-    DeleteInput {
-        /// Absolute path of the file or directory.
-        file_path: String,
-    }
+LsInput {
+    /// Absolute path of the directory.
+    path: String,
+}
+ReadFileInput {
+    /// Absolute path of the file.
+    file_path: String,
+    /// Line to begin at, counted from 0.
+    #[serde(default)]
+    offset: i64,
+    /// The greatest number of lines.
+    #[serde(default = "default_lines")]
+    limit: i64,
+    /// Characters of the first line to skip, to read on in a line that was cut.
+    #[serde(default)]
+    char_offset: usize,
+}
+WriteFileInput {
+    /// Absolute path of the file.
+    file_path: String,
+    /// The whole content.
+    content: String,
+}
+EditFileInput {
+    /// Absolute path of the file.
+    file_path: String,
+    /// The text to replace, exactly as in the file. It must occur once, unless `replace_all`.
+    old_string: String,
+    /// The text that replaces it.
+    new_string: String,
+    /// Whether every occurrence is replaced. Default false.
+    #[serde(default)]
+    replace_all: bool,
+}
+DeleteInput {
+    /// Absolute path of the file or directory.
+    file_path: String,
+}
 }
 
 records! { results:
-    LsOutput {
-        /// The entries, in the order of their names.
-        entries: Vec<LsOutputEntry>,
-        /// Whether there are more.
-        truncated: bool,
-    }
-    LsOutputEntry {
-        /// The absolute path; of a directory, with a slash at the end.
-        path: String,
-        /// Whether it is a directory.
-        is_dir: bool,
-        /// The size in bytes.
-        size: u64,
-        /// The time of the last change, in milliseconds since 1970.
-        modified_at: i64,
-    }
-    /// A window of a text file.
-    ReadFileOutput {
-        /// The lines that are shown whole, exactly as in the file: windows joined are the file.
-        content: String,
-        /// The number of the first line, counted from 1.
-        start_line: u64,
-        /// The number of lines in the file.
-        total_lines: u64,
-        /// Where to read on, if the file goes on.
-        next_offset: Option<u64>,
-        /// The characters of that line that were shown already.
-        next_char_offset: usize,
-        /// The version of the file.
-        version: String,
-    }
+LsOutput {
+    /// The entries, in the order of their names.
+    entries: Vec<LsOutputEntry>,
+    /// Whether there are more.
+    truncated: bool,
+}
+LsOutputEntry {
+    /// The absolute path; of a directory, with a slash at the end.
+    path: String,
+    /// Whether it is a directory.
+    is_dir: bool,
+    /// The size in bytes.
+    size: u64,
+    /// The time of the last change, in milliseconds since 1970.
+    modified_at: i64,
+}
+/// A window of a text file.
+ReadFileOutput {
+    /// The lines that are shown whole, exactly as in the file: windows joined are the file.
+    content: String,
+    /// The number of the first line, counted from 1.
+    start_line: u64,
+    /// The number of lines in the file.
+    total_lines: u64,
+    /// Where to read on, if the file goes on.
+    next_offset: Option<u64>,
+    /// The characters of that line that were shown already.
+    next_char_offset: usize,
+    /// The version of the file.
+    version: String,
+}
 }
 
 fn default_lines() -> i64 {
@@ -122,7 +122,7 @@ pub(super) fn tools(profile: DeepAgentsProfile) -> Vec<RegisteredTool> {
     let write = match replaces {
         false => tools! { as_error;
             write_file(|call, input| write_file(call, input, CreateMode::New))
-            "Write a file" ADDS_ONCE:
+            "Write a file" CREATES:
                 "Creates a file and its missing directories. An existing file is an error: edit it \
                  instead.";
         },

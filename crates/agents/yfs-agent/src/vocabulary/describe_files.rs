@@ -26,69 +26,69 @@ const DEFAULT_PREVIEW_TOKENS: usize = 200;
 const MAX_TOKENS: usize = MAX_RESULT_CHARS / 4;
 
 records! { arguments:
-    FileStatsInput {
-        /// Absolute path of the file.
-        path: String,
-        /// The greatest length of the preview, in tokens of about four characters; 0 for none. Default
-        /// 200.
-        preview: Option<usize>,
-    }
-    ContextInput {
-        /// Absolute paths of files and directories. Default `/`.
-        #[serde(default)]
-        paths: Vec<String>,
-        /// Patterns as in .gitignore: a file must match one. Default all files.
-        #[serde(default)]
-        include: Vec<String>,
-        /// Patterns as in .gitignore of files and directories that are left out.
-        #[serde(default)]
-        exclude: Vec<String>,
-        /// The greatest length of the reply, in tokens of about four characters: at most 20,000.
-        /// Default 8,000.
-        // An earlier name, which models that have seen it may still use.
-        #[serde(alias = "tokens")]
-        max_tokens: Option<usize>,
-        /// The greatest length of each preview, in characters. Default 300.
-        preview: Option<usize>,
-        /// Whether names that begin with a dot are included. Default false.
-        #[serde(default)]
-        hidden: bool,
-        /// Whether files that .gitignore and .yfsignore name are included. Default false.
-        #[serde(default)]
-        ignored: bool,
-    }
+FileStatsInput {
+    /// Absolute path of the file.
+    path: String,
+    /// The greatest length of the preview, in tokens of about four characters; 0 for none. Default
+    /// 200.
+    preview: Option<usize>,
+}
+ContextInput {
+    /// Absolute paths of files and directories. Default `/`.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Patterns as in .gitignore: a file must match one. Default all files.
+    #[serde(default)]
+    include: Vec<String>,
+    /// Patterns as in .gitignore of files and directories that are left out.
+    #[serde(default)]
+    exclude: Vec<String>,
+    /// The greatest length of the reply, in tokens of about four characters: at most 20,000.
+    /// Default 8,000.
+    // An earlier name, which models that have seen it may still use.
+    #[serde(alias = "tokens")]
+    max_tokens: Option<usize>,
+    /// The greatest length of each preview, in characters. Default 300.
+    preview: Option<usize>,
+    /// Whether names that begin with a dot are included. Default false.
+    #[serde(default)]
+    hidden: bool,
+    /// Whether files that .gitignore and .yfsignore name are included. Default false.
+    #[serde(default)]
+    ignored: bool,
+}
 }
 
 records! { results:
-    FileStatsResult {
-        /// The path of the file.
-        path: String,
-        /// The media type.
-        mime: String,
-        /// The size in bytes.
-        size: u64,
-        /// The version of the content that was counted.
-        version: Option<String>,
-        /// An object with one member, named Json, JsonArray, Csv, Html, Markdown, Text or Binary; null
-        /// if it is too long for a reply.
-        stats: Option<Value>,
-        /// What the statistics leave out, and what is wrong with the content.
-        notes: Vec<String>,
-        /// The beginning of the content, or its structure.
-        preview: Option<String>,
-    }
-    ContextResult {
-        /// The text of the reply.
-        content: String,
-        /// Its estimated number of tokens.
-        tokens: usize,
-        /// The number of files that were selected.
-        files: usize,
-        /// The number of files that the text lists.
-        listed: usize,
-        /// The number of those that have a preview.
-        previewed: usize,
-    }
+FileStatsResult {
+    /// The path of the file.
+    path: String,
+    /// The media type.
+    mime: String,
+    /// The size in bytes.
+    size: u64,
+    /// The version of the content that was counted.
+    version: Option<String>,
+    /// An object with one member, named Json, JsonArray, Csv, Html, Markdown, Text or Binary; null
+    /// if it is too long for a reply.
+    stats: Option<Value>,
+    /// What the statistics leave out, and what is wrong with the content.
+    notes: Vec<String>,
+    /// The beginning of the content, or its structure.
+    preview: Option<String>,
+}
+ContextResult {
+    /// The text of the reply.
+    content: String,
+    /// Its estimated number of tokens.
+    tokens: usize,
+    /// The number of files that were selected.
+    files: usize,
+    /// The number of files that the text lists.
+    listed: usize,
+    /// The number of those that have a preview.
+    previewed: usize,
+}
 }
 
 /// Returns the tools.

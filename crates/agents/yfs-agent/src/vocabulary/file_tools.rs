@@ -24,112 +24,112 @@ const DEFAULT_LINES: u64 = 100;
 const MAX_HUNKS: usize = 1_000;
 
 records! { arguments:
-    /// A call with a path.
-    FsPathInput {
-        /// Absolute path of the file or directory.
-        path: String,
-    }
-    FsReadLinesInput {
-        /// Absolute path of the file.
-        path: String,
-        /// First line to return, counted from 1. Default 1.
-        offset: Option<u64>,
-        /// Number of lines to return. Default 100.
-        limit: Option<u64>,
-    }
-    FsWriteInput {
-        /// Absolute path of the file.
-        path: String,
-        /// The whole new content.
-        content: String,
-    }
-    FsEditInput {
-        /// Absolute path of the file.
-        path: String,
-        /// The text to replace, exactly as in the file. It must occur exactly once.
-        old_text: String,
-        /// The text that replaces it.
-        new_text: String,
-    }
-    FsDeleteInput {
-        /// Absolute path of the file or directory.
-        path: String,
-        /// Whether a directory is deleted with all its content. Default false.
-        #[serde(default)]
-        recursive: bool,
-    }
-    FsTwoPathsInput {
-        /// Absolute path of the existing file or directory.
-        source: String,
-        /// Absolute path that it gets.
-        destination: String,
-    }
-    FsDiffInput {
-        /// Absolute path of the first file.
-        file_a: String,
-        /// Absolute path of the second file.
-        file_b: String,
-    }
-    FsPatchInput {
-        /// Absolute path of the file.
-        path: String,
-        /// The replacements, applied in order: all of them or none.
-        hunks: Vec<FsPatchHunk>,
-    }
-    FsPatchHunk {
-        /// The text to replace. It must occur exactly once when its turn comes.
-        old_text: String,
-        /// The text that replaces it.
-        new_text: String,
-    }
+/// A call with a path.
+FsPathInput {
+    /// Absolute path of the file or directory.
+    path: String,
+}
+FsReadLinesInput {
+    /// Absolute path of the file.
+    path: String,
+    /// First line to return, counted from 1. Default 1.
+    offset: Option<u64>,
+    /// Number of lines to return. Default 100.
+    limit: Option<u64>,
+}
+FsWriteInput {
+    /// Absolute path of the file.
+    path: String,
+    /// The whole new content.
+    content: String,
+}
+FsEditInput {
+    /// Absolute path of the file.
+    path: String,
+    /// The text to replace, exactly as in the file. It must occur exactly once.
+    old_text: String,
+    /// The text that replaces it.
+    new_text: String,
+}
+FsDeleteInput {
+    /// Absolute path of the file or directory.
+    path: String,
+    /// Whether a directory is deleted with all its content. Default false.
+    #[serde(default)]
+    recursive: bool,
+}
+FsTwoPathsInput {
+    /// Absolute path of the existing file or directory.
+    source: String,
+    /// Absolute path that it gets.
+    destination: String,
+}
+FsDiffInput {
+    /// Absolute path of the first file.
+    file_a: String,
+    /// Absolute path of the second file.
+    file_b: String,
+}
+FsPatchInput {
+    /// Absolute path of the file.
+    path: String,
+    /// The replacements, applied in order: all of them or none.
+    hunks: Vec<FsPatchHunk>,
+}
+FsPatchHunk {
+    /// The text to replace. It must occur exactly once when its turn comes.
+    old_text: String,
+    /// The text that replaces it.
+    new_text: String,
+}
 }
 
 records! { results:
-    /// A page of lines.
-    FsLinesResult {
-        /// The lines exactly as in the file; pages joined are the file.
-        content: String,
-        /// The number of the first line, counted from 1.
-        first_line: u64,
-        /// The number of lines in the file.
-        total_lines: u64,
-        /// The `offset` of the next page, if there is one.
-        next_offset: Option<u64>,
-    }
-    FsListResult {
-        /// The entries, in the order of their names.
-        entries: Vec<FsListEntry>,
-        /// Whether there are more.
-        truncated: bool,
-    }
-    FsListEntry {
-        /// The name.
-        name: String,
-        /// `file`, `directory`, `symlink` or `other`.
-        #[serde(rename = "type")]
-        kind: &'static str,
-        /// The size in bytes; 0 for a directory.
-        size: u64,
-    }
-    FsStatResult {
-        /// The name.
-        name: String,
-        /// The size in bytes; 0 for a directory.
-        size: u64,
-        /// The permission bits, as `ls -l` prints them.
-        mode: String,
-        /// The time of the last change, in milliseconds since 1970.
-        mod_time: i64,
-        /// Whether it is a directory.
-        is_dir: bool,
-    }
-    /// The result of changing a file.
-    FsChangeResult {
-        /// The text of the reply.
-        content: String,
-        /// Whether others had changed the file since it was read. Their changes are kept.
-        merged: bool,
-    }
+/// A page of lines.
+FsLinesResult {
+    /// The lines exactly as in the file; pages joined are the file.
+    content: String,
+    /// The number of the first line, counted from 1.
+    first_line: u64,
+    /// The number of lines in the file.
+    total_lines: u64,
+    /// The `offset` of the next page, if there is one.
+    next_offset: Option<u64>,
+}
+FsListResult {
+    /// The entries, in the order of their names.
+    entries: Vec<FsListEntry>,
+    /// Whether there are more.
+    truncated: bool,
+}
+FsListEntry {
+    /// The name.
+    name: String,
+    /// `file`, `directory`, `symlink` or `other`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The size in bytes; 0 for a directory.
+    size: u64,
+}
+FsStatResult {
+    /// The name.
+    name: String,
+    /// The size in bytes; 0 for a directory.
+    size: u64,
+    /// The permission bits, as `ls -l` prints them.
+    mode: String,
+    /// The time of the last change, in milliseconds since 1970.
+    mod_time: i64,
+    /// Whether it is a directory.
+    is_dir: bool,
+}
+/// The result of changing a file.
+FsChangeResult {
+    /// The text of the reply.
+    content: String,
+    /// Whether others had changed the file since it was read. Their changes are kept.
+    merged: bool,
+}
 }
 
 /// Returns the tools.

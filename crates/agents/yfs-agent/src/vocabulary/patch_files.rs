@@ -33,24 +33,24 @@ const MAX_ATTEMPTS: usize = 500;
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 
 records! { arguments:
-    pub(super) PatchFilesInput {
-        /// The patch, from `*** Begin Patch` to `*** End Patch`.
-        patch: String,
-        /// Whether the operations before one that fails are kept. Default false: all or nothing.
-        #[serde(default)]
-        keep_earlier: bool,
-    }
+pub(super) PatchFilesInput {
+    /// The patch, from `*** Begin Patch` to `*** End Patch`.
+    patch: String,
+    /// Whether the operations before one that fails are kept. Default false: all or nothing.
+    #[serde(default)]
+    keep_earlier: bool,
+}
 }
 
 records! { results:
-    pub(super) PatchFilesResult {
-        /// The paths of new files.
-        added: Vec<String>,
-        /// The paths of changed files, after their moves.
-        modified: Vec<String>,
-        /// The paths of deleted files.
-        deleted: Vec<String>,
-    }
+pub(super) PatchFilesResult {
+    /// The paths of new files.
+    added: Vec<String>,
+    /// The paths of changed files, after their moves.
+    modified: Vec<String>,
+    /// The paths of deleted files.
+    deleted: Vec<String>,
+}
 }
 
 /// Applies a patch.

@@ -36,37 +36,37 @@ use crate::{
 
 // The comments of members are those that the reference server publishes.
 records! { open arguments:
-    ReferencePathInput {
-        path: String,
-    }
-    ReadTextFileInput {
-        path: String,
-        /// If provided, returns only the last N lines of the file
-        tail: Option<f64>,
-        /// If provided, returns only the first N lines of the file
-        head: Option<f64>,
-    }
-    ReadMultipleFilesInput {
-        #[schemars(length(min = 1), description = "Array of file paths to read. Each path must be \
-            a string pointing to a valid file within allowed directories.")]
-        paths: Vec<String>,
-    }
-    ReferenceWriteInput {
-        path: String,
-        content: String,
-    }
-    ReferenceEditInput {
-        path: String,
-        edits: Vec<ExactEdit>,
-        /// Preview changes using git-style diff format
-        #[serde(default, rename = "dryRun")]
-        dry_run: bool,
-    }
-    ReferenceMoveInput {
-        source: String,
-        destination: String,
-    }
-    NoArguments {}
+ReferencePathInput {
+    path: String,
+}
+ReadTextFileInput {
+    path: String,
+    /// If provided, returns only the last N lines of the file
+    tail: Option<f64>,
+    /// If provided, returns only the first N lines of the file
+    head: Option<f64>,
+}
+ReadMultipleFilesInput {
+    #[schemars(length(min = 1), description = "Array of file paths to read. Each path must be \
+        a string pointing to a valid file within allowed directories.")]
+    paths: Vec<String>,
+}
+ReferenceWriteInput {
+    path: String,
+    content: String,
+}
+ReferenceEditInput {
+    path: String,
+    edits: Vec<ExactEdit>,
+    /// Preview changes using git-style diff format
+    #[serde(default, rename = "dryRun")]
+    dry_run: bool,
+}
+ReferenceMoveInput {
+    source: String,
+    destination: String,
+}
+NoArguments {}
 }
 
 /// Returns the tools.

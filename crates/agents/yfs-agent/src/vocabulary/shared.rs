@@ -6,33 +6,7 @@ use similar::TextDiff;
 use yfs_types::path::VPath;
 use yfs_vfs::{FsError, LinePage, MoveOptions, RemoveOptions, TextReplacement};
 
-use crate::{
-    agent_path::parse_agent_path, tool::ToolAnnotations, tool_call::ToolCall,
-    tool_outcome::ToolFailure,
-};
-
-/// The annotations of tools that only read.
-pub(super) const READS: ToolAnnotations = ToolAnnotations::reading();
-
-/// The annotations of tools that add, and to which a second call adds nothing.
-pub(super) const ADDS: ToolAnnotations = ToolAnnotations::adding().idempotent();
-
-/// The annotations of tools that add, each time they are called.
-pub(super) const ADDS_ONCE: ToolAnnotations = ToolAnnotations::adding();
-
-/// The annotations of tools that run what a model wrote.
-pub(super) const RUNS: ToolAnnotations =
-    ToolAnnotations { open_world: true, ..ToolAnnotations::changing() };
-
-/// The annotations of tools that read on where an earlier call ended.
-pub(super) const READS_ON: ToolAnnotations =
-    ToolAnnotations { idempotent: false, ..ToolAnnotations::reading() };
-
-/// The annotations of tools that replace or remove.
-pub(super) const CHANGES: ToolAnnotations = ToolAnnotations::changing();
-
-/// The annotations of tools that replace or remove, and a second time nothing more.
-pub(super) const SETS: ToolAnnotations = ToolAnnotations::changing().idempotent();
+use crate::{agent_path::parse_agent_path, tool_call::ToolCall, tool_outcome::ToolFailure};
 
 /// Returns a failure as `Error: ...`.
 pub(super) fn as_error(failure: ToolFailure) -> String {
@@ -64,7 +38,7 @@ pub(super) fn exact_lines(page: &LinePage, n_lines: usize) -> String {
     content
 }
 
-/// Returns lines with their numbers, of which the first is `first`.
+/// Returns lines with their numbers, beginning with `first`.
 pub(super) fn numbered(first: u64, lines: &[impl Display], separator: char) -> String {
     let rows = (first..).zip(lines).map(|(number, line)| format!("{number:>6}{separator}{line}"));
     rows.collect::<Vec<_>>().join("\n")

@@ -15,7 +15,7 @@ macro_rules! tools {
             let words = $crate::registered_tool::ToolWords { name, title, description, report };
             $crate::registered_tool::RegisteredTool::new(
                 words,
-                $crate::vocabulary::shared::$annotations,
+                $crate::tool::ToolAnnotations::$annotations,
                 tools!(@run $name $($run)?),
             )$(.$setting($($value)?))*
         }),*]

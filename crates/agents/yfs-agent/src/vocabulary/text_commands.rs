@@ -29,48 +29,48 @@ const MAX_LINES: usize = 999_999;
 const MAX_LISTED: usize = 100_000;
 
 records! { arguments:
-    /// Arguments of `memory`.
-    MemoryInput {
-        /// What to do.
-        command: MemoryCommandName,
-        /// Path of a file or directory, which begins with `/memories`. All commands but `rename`.
-        path: Option<String>,
-        /// `view`: first and last line, counted from 1; -1 is the last line of the file.
-        view_range: Option<Vec<i64>>,
-        /// `create`: the content.
-        file_text: Option<String>,
-        /// `str_replace`: the text to replace, which must occur once.
-        old_str: Option<String>,
-        /// `str_replace`: the text that replaces it. Empty if absent.
-        new_str: Option<String>,
-        /// `insert`: the number of the line after which to insert; 0 is the beginning.
-        insert_line: Option<i64>,
-        /// `insert`: the text.
-        insert_text: Option<String>,
-        /// `rename`: the present path.
-        old_path: Option<String>,
-        /// `rename`: the new path, at which there must be nothing.
-        new_path: Option<String>,
-    }
-    /// Arguments of `str_replace_based_edit_tool`.
-    TextEditorInput {
-        /// What to do.
-        command: TextEditorCommandName,
-        /// Absolute path of a file or directory.
-        path: String,
-        /// `view`: first and last line, counted from 1; -1 is the last line of the file.
-        view_range: Option<Vec<i64>>,
-        /// `create`: the content.
-        file_text: Option<String>,
-        /// `str_replace`: the text to replace, which must occur once.
-        old_str: Option<String>,
-        /// `str_replace`: the text that replaces it. Empty if absent.
-        new_str: Option<String>,
-        /// `insert`: the number of the line after which to insert; 0 is the beginning.
-        insert_line: Option<i64>,
-        /// `insert`: the text.
-        insert_text: Option<String>,
-    }
+/// Arguments of `memory`.
+MemoryInput {
+    /// What to do.
+    command: MemoryCommandName,
+    /// Path of a file or directory, which begins with `/memories`. All commands but `rename`.
+    path: Option<String>,
+    /// `view`: first and last line, counted from 1; -1 is the last line of the file.
+    view_range: Option<Vec<i64>>,
+    /// `create`: the content.
+    file_text: Option<String>,
+    /// `str_replace`: the text to replace, which must occur once.
+    old_str: Option<String>,
+    /// `str_replace`: the text that replaces it. Empty if absent.
+    new_str: Option<String>,
+    /// `insert`: the number of the line after which to insert; 0 is the beginning.
+    insert_line: Option<i64>,
+    /// `insert`: the text.
+    insert_text: Option<String>,
+    /// `rename`: the present path.
+    old_path: Option<String>,
+    /// `rename`: the new path, at which there must be nothing.
+    new_path: Option<String>,
+}
+/// Arguments of `str_replace_based_edit_tool`.
+TextEditorInput {
+    /// What to do.
+    command: TextEditorCommandName,
+    /// Absolute path of a file or directory.
+    path: String,
+    /// `view`: first and last line, counted from 1; -1 is the last line of the file.
+    view_range: Option<Vec<i64>>,
+    /// `create`: the content.
+    file_text: Option<String>,
+    /// `str_replace`: the text to replace, which must occur once.
+    old_str: Option<String>,
+    /// `str_replace`: the text that replaces it. Empty if absent.
+    new_str: Option<String>,
+    /// `insert`: the number of the line after which to insert; 0 is the beginning.
+    insert_line: Option<i64>,
+    /// `insert`: the text.
+    insert_text: Option<String>,
+}
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]

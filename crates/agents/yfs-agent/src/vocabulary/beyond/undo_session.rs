@@ -18,32 +18,32 @@ use crate::{
 const MAX_LINES: usize = 100;
 
 records! { arguments:
-    pub(super) UndoSessionInput {
-        /// Whether the changes are only listed. Default false.
-        #[serde(default)]
-        dry_run: bool,
-    }
+pub(super) UndoSessionInput {
+    /// Whether the changes are only listed. Default false.
+    #[serde(default)]
+    dry_run: bool,
+}
 }
 
 records! { results:
-    pub(super) UndoSessionResult {
-        /// One entry for all that was done alike with one file: what was not undone, then the rest, the
-        /// latest first.
-        changes: Vec<UndoneChangeResult>,
-        /// Whether there are more, which were undone as well.
-        truncated: bool,
-    }
-    UndoneChangeResult {
-        /// The path of the file.
-        path: String,
-        /// `created`, `edited` or `deleted`; absent if only listed.
-        change: Option<String>,
-        /// What happened.
-        result: String,
-        /// What is counted of a change that is not listed.
-        #[serde(skip)]
-        kind: &'static str,
-    }
+pub(super) UndoSessionResult {
+    /// One entry for all that was done alike with one file: what was not undone, then the rest, the
+    /// latest first.
+    changes: Vec<UndoneChangeResult>,
+    /// Whether there are more, which were undone as well.
+    truncated: bool,
+}
+UndoneChangeResult {
+    /// The path of the file.
+    path: String,
+    /// `created`, `edited` or `deleted`; absent if only listed.
+    change: Option<String>,
+    /// What happened.
+    result: String,
+    /// What is counted of a change that is not listed.
+    #[serde(skip)]
+    kind: &'static str,
+}
 }
 
 pub(super) async fn undo_session(

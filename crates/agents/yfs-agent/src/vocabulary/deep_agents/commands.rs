@@ -14,23 +14,23 @@ use crate::{
 const MAX_EXECUTE_SECONDS: i64 = 3_600;
 
 records! { arguments:
-    pub(super) ExecuteInput {
-        /// Command line of a POSIX shell.
-        command: String,
-        /// The longest time in seconds.
-        timeout: Option<i64>,
-    }
+pub(super) ExecuteInput {
+    /// Command line of a POSIX shell.
+    command: String,
+    /// The longest time in seconds.
+    timeout: Option<i64>,
+}
 }
 
 records! { results:
-    pub(super) ExecuteOutput {
-        /// What the command printed, or where that was saved.
-        output: String,
-        /// The exit code, unless a signal ended the command.
-        exit_code: Option<i32>,
-        /// Whether the command printed more.
-        truncated: bool,
-    }
+pub(super) ExecuteOutput {
+    /// What the command printed, or where that was saved.
+    output: String,
+    /// The exit code, unless a signal ended the command.
+    exit_code: Option<i32>,
+    /// Whether the command printed more.
+    truncated: bool,
+}
 }
 
 pub(super) async fn execute(call: ToolCall, input: ExecuteInput) -> ToolOutcome<ExecuteOutput> {

@@ -40,55 +40,55 @@ const GLOB_UNREADABLE: &str = "Note: some directories could not be read, so the 
     inaccessible. Continue with what is listed, or report the access problem rather than retrying.";
 
 records! { arguments:
-    pub(super) GlobInput {
-        /// Pattern of the paths: `*`, `?`, `[abc]`, `{a,b}` within a name, `**` for any directories.
-        /// One without `/` matches names at any depth, one that begins with `/` begins at the searched
-        /// directory. Hidden names match only a pattern that begins with a dot.
-        pattern: String,
-        /// Absolute path of the directory to search. Default `/`.
-        path: Option<String>,
-    }
-    pub(super) GrepInput {
-        /// Text to find, literally.
-        pattern: String,
-        /// Absolute path of the directory or file to search. Default `/`.
-        path: Option<String>,
-        /// Pattern of the files to search, as of the tool `glob`.
-        glob: Option<String>,
-        /// Form of the result: the files, the lines, or the number of lines of each file.
-        #[serde(default)]
-        output_mode: GrepOutputMode,
-        /// The greatest number of matches in all. Default 1,000.
-        #[schemars(range(min = 1))]
-        max_count: Option<usize>,
-    }
+pub(super) GlobInput {
+    /// Pattern of the paths: `*`, `?`, `[abc]`, `{a,b}` within a name, `**` for any directories.
+    /// One without `/` matches names at any depth, one that begins with `/` begins at the searched
+    /// directory. Hidden names match only a pattern that begins with a dot.
+    pattern: String,
+    /// Absolute path of the directory to search. Default `/`.
+    path: Option<String>,
+}
+pub(super) GrepInput {
+    /// Text to find, literally.
+    pattern: String,
+    /// Absolute path of the directory or file to search. Default `/`.
+    path: Option<String>,
+    /// Pattern of the files to search, as of the tool `glob`.
+    glob: Option<String>,
+    /// Form of the result: the files, the lines, or the number of lines of each file.
+    #[serde(default)]
+    output_mode: GrepOutputMode,
+    /// The greatest number of matches in all. Default 1,000.
+    #[schemars(range(min = 1))]
+    max_count: Option<usize>,
+}
 }
 
 records! { results:
-    pub(super) GlobOutput {
-        /// The absolute paths.
-        paths: Vec<String>,
-        /// Whether there may be more.
-        truncated: bool,
-    }
-    pub(super) GrepOutput {
-        /// The matching lines.
-        matches: Vec<GrepOutputLine>,
-        /// Whether there may be more.
-        truncated: bool,
-        /// The number of files that were not searched because they are not text.
-        n_binary: u64,
-        /// The paths of the first 20 of these files.
-        binary_paths: Vec<String>,
-    }
-    GrepOutputLine {
-        /// The absolute path of the file.
-        path: String,
-        /// The number of the line, counted from 1.
-        line: u64,
-        /// The line.
-        text: String,
-    }
+pub(super) GlobOutput {
+    /// The absolute paths.
+    paths: Vec<String>,
+    /// Whether there may be more.
+    truncated: bool,
+}
+pub(super) GrepOutput {
+    /// The matching lines.
+    matches: Vec<GrepOutputLine>,
+    /// Whether there may be more.
+    truncated: bool,
+    /// The number of files that were not searched because they are not text.
+    n_binary: u64,
+    /// The paths of the first 20 of these files.
+    binary_paths: Vec<String>,
+}
+GrepOutputLine {
+    /// The absolute path of the file.
+    path: String,
+    /// The number of the line, counted from 1.
+    line: u64,
+    /// The line.
+    text: String,
+}
 }
 
 /// The form in which matches are returned.

@@ -14,12 +14,12 @@ use crate::{
 const MAX_LISTED: usize = 100_000;
 
 records! { open arguments:
-    pub(super) SearchFilesInput {
-        path: String,
-        pattern: String,
-        #[serde(default, rename = "excludePatterns")]
-        exclude_patterns: Vec<String>,
-    }
+pub(super) SearchFilesInput {
+    path: String,
+    pattern: String,
+    #[serde(default, rename = "excludePatterns")]
+    exclude_patterns: Vec<String>,
+}
 }
 
 /// A pattern of paths, which a leading `!` negates.

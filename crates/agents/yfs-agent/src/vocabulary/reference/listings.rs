@@ -19,17 +19,17 @@ use crate::{
 };
 
 records! { open arguments:
-    pub(super) ListWithSizesInput {
-        path: String,
-        /// Sort entries by name or size
-        #[serde(default, rename = "sortBy")]
-        sort_by: ListOrder,
-    }
-    pub(super) DirectoryTreeInput {
-        path: String,
-        #[serde(default, rename = "excludePatterns")]
-        exclude_patterns: Vec<String>,
-    }
+pub(super) ListWithSizesInput {
+    path: String,
+    /// Sort entries by name or size
+    #[serde(default, rename = "sortBy")]
+    sort_by: ListOrder,
+}
+pub(super) DirectoryTreeInput {
+    path: String,
+    #[serde(default, rename = "excludePatterns")]
+    exclude_patterns: Vec<String>,
+}
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

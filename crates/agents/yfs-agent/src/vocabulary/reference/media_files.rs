@@ -13,11 +13,11 @@ use crate::{
 };
 
 records! { results:
-    /// The result of reading a file that is not text.
-    pub(super) MediaResult {
-        /// The block of the reply.
-        content: Vec<Value>,
-    }
+/// The result of reading a file that is not text.
+pub(super) MediaResult {
+    /// The block of the reply.
+    content: Vec<Value>,
+}
 }
 
 pub(super) async fn read_media_file(

@@ -97,8 +97,8 @@ pub(super) fn replaced_with_snippet(
         _ => {
             let lines: Vec<String> = found.iter().map(|at| line_at(*at).to_string()).collect();
             refuse(&format!(
-                ". Multiple occurrences of old_str `{fitted_old}` in lines: {}. Please ensure it is \
-                 unique",
+                ". Multiple occurrences of old_str `{fitted_old}` in lines: {}. Please ensure it \
+                 is unique",
                 lines.join(", ")
             ))
         }
