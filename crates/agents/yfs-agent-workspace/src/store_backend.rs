@@ -3,14 +3,14 @@
 //! A namespace is a list of components, such as a user and a project, that a function derives from
 //! the caller's context. The files of the namespace `["users", "ada"]` lie in
 //! `/n-users/n-ada/files` of the workspace: no namespace lies in another, also if its components
-//! begin with those of the other. Each is confined to its directory by the workspace itself, under
-//! the lock of each operation, whatever links and renames lead out of it.
+//! begin with those of the other. Each is the directory as a filesystem of its own, by its id: no
+//! link and no rename leads out of it, and it stays the same wherever the directory is moved.
 
 use std::{fmt, sync::Arc};
 
 use thiserror::Error;
-use yfs::{Workspace, WorkspaceFs};
-use yfs_agent::backends::{AgentBackend, CompositeFs, PathRoute};
+use yfs::{RootedFs, Workspace, WorkspaceFs};
+use yfs_agent::backends::AgentBackend;
 use yfs_types::{actor::Actor, name::NodeName, path::VPath};
 use yfs_vfs::{FileSystem, FileSystemExt, FsError};
 
@@ -38,7 +38,7 @@ pub enum BadNamespace {
 /// The files of one namespace.
 #[derive(Debug, Clone)]
 pub struct StoreBackend {
-    fs: Arc<CompositeFs>,
+    fs: Arc<RootedFs>,
     namespace: StoreNamespace,
 }
 
@@ -118,9 +118,8 @@ impl StoreBackend {
     ) -> Result<Self, OpenNamespaceError> {
         let directory = namespace.directory()?;
         fs.mkdir_all(&directory).await?;
-        let confined = fs.confined_to(directory.clone());
-        let route = PathRoute::within(VPath::root(), Arc::new(confined), directory);
-        Ok(Self { fs: Arc::new(CompositeFs::single(route)), namespace })
+        let id = fs.lstat(&directory).await?.id;
+        Ok(Self { fs: Arc::new(fs.rooted_at(id)), namespace })
     }
 
     /// Returns the namespace.

@@ -6,8 +6,7 @@ use yfs_types::path::{PathError, VPath};
 
 /// The reason why a text is not a path that an agent may use.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum AgentPathError {
+pub(crate) enum AgentPathError {
     /// A component is `..`, or the path begins with `~`.
     #[error("Path traversal not allowed: {0}")]
     Traversal(String),
@@ -34,7 +33,7 @@ pub enum AgentPathError {
 /// # Errors
 ///
 /// Fails for every path that could lead outside: see [`AgentPathError`].
-pub fn parse_agent_path(text: &str) -> Result<VPath, AgentPathError> {
+pub(crate) fn parse_agent_path(text: &str) -> Result<VPath, AgentPathError> {
     let mut components = text.split(['/', '\\']);
     if components.any(|component| component == "..") || text.starts_with('~') {
         return Err(AgentPathError::Traversal(text.to_owned()));

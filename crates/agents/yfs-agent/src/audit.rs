@@ -9,7 +9,6 @@ mod audited_fs;
 
 use std::fmt;
 
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -101,16 +100,9 @@ pub trait AuditSink: Send + Sync + fmt::Debug {
     fn record(&self, record: AuditRecord);
 }
 
-/// The latest records, in memory.
-#[derive(Debug)]
-pub struct MemoryAuditSink {
-    records: Mutex<std::collections::VecDeque<AuditRecord>>,
-    max_records: usize,
-}
-
 impl AuditRecord {
     /// Reports whether the query selects the record.
-    pub(crate) fn is_selected_by(&self, query: &AuditQuery) -> bool {
+    pub fn is_selected_by(&self, query: &AuditQuery) -> bool {
         let is_below = |directory: &str| {
             let inside = |path: &str| {
                 let rest = path.strip_prefix(directory.trim_end_matches('/'));
@@ -126,32 +118,5 @@ impl AuditRecord {
             && query.since_ms.is_none_or(|since| self.at_ms >= since)
             && query.until_ms.is_none_or(|until| self.at_ms < until)
             && query.failed.is_none_or(|failed| failed == is_failed)
-    }
-}
-
-impl MemoryAuditSink {
-    /// Makes a sink that keeps the latest `max_records` records.
-    pub fn new(max_records: usize) -> Self {
-        Self { records: Mutex::default(), max_records }
-    }
-
-    /// Returns the selected records, oldest first.
-    pub fn select(&self, query: &AuditQuery) -> Vec<AuditRecord> {
-        let records = self.records.lock();
-        let selected = records.iter().rev().filter(|record| record.is_selected_by(query));
-        let mut selected: Vec<_> =
-            selected.take(query.limit.unwrap_or(usize::MAX)).cloned().collect();
-        selected.reverse();
-        selected
-    }
-}
-
-impl AuditSink for MemoryAuditSink {
-    fn record(&self, record: AuditRecord) {
-        let mut records = self.records.lock();
-        if records.len() >= self.max_records {
-            records.pop_front();
-        }
-        records.push_back(record);
     }
 }

@@ -59,7 +59,6 @@
 //! # }).unwrap();
 //! ```
 
-mod agent_path;
 mod composite;
 mod local;
 mod sandbox;
@@ -77,7 +76,6 @@ use yfs_vfs::FileSystem;
 use crate::execute::CommandExecutor;
 
 pub use self::{
-    agent_path::{BadAgentPath, parse_agent_path},
     composite::{BadRoute, CompositeBackend, CompositeFs, PathRoute},
     local::{HostShell, LocalBackend},
     sandbox::{ContainerShell, SandboxBackend, find_container_engine},

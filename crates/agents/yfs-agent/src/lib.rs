@@ -53,7 +53,7 @@
 //! # }).unwrap();
 //! ```
 
-pub mod agent_path;
+mod agent_path;
 pub mod approval;
 pub mod audit;
 pub mod backends;
@@ -67,15 +67,18 @@ pub mod large_results;
 mod media;
 pub mod path_locks;
 pub mod permissions;
+mod registered_tool;
 pub mod session;
 pub mod tool;
 pub(crate) mod tool_call;
+mod tool_outcome;
 pub mod vocabulary;
 pub mod work_budget;
 
 pub use crate::{
     catalog::{ToolCatalog, ToolNameClash, UnknownTool},
     execute::{CommandExecutor, CommandOutput, ExecuteError, ExecuteOptions},
+    media::file_uri,
     session::{AccessPreparer, AgentSession, AgentSessionBuilder, SessionLimits},
     tool::{CallContext, ReplyBlock, ToolAnnotations, ToolDefinition, ToolReply},
     tool_call::ToolCall,

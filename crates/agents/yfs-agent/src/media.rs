@@ -31,7 +31,7 @@ pub(crate) fn media_block(path: &VPath, data: Bytes) -> ReplyBlock {
 }
 
 /// Returns the `file:` URI of a path, percent-encoded.
-pub(crate) fn file_uri(path: &VPath) -> String {
+pub fn file_uri(path: &VPath) -> String {
     let mut uri = String::from("file://");
     for byte in path.as_str().bytes() {
         match byte {

@@ -17,6 +17,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::rules::escape_literal;
 pub use self::{
     access_limits::AccessLimits,
     broker::{ApprovalBroker, ApprovalDecision, ApprovalRequest, AskedObject, RefusingBroker},

@@ -26,16 +26,42 @@ use yfs_artifacts::{AnalysisMemory, DerivedShelf};
 use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{ChangeCursor, FileSystem, FsError};
 
-use self::read_memory::ReadMemory;
 pub use self::{
     merged_write::{MergedWrite, WriteConflict, WriteFailure},
     read_memory::{ReadMemoryLimits, RememberedRead},
-    text_merge::{MergeConflict, merge_texts},
+    text_merge::MergeConflict,
 };
+use self::{read_memory::ReadMemory, text_merge::merge_texts};
 use crate::{
     audit::AuditSink, execute::CommandExecutor, history::FileHistory, json_query::JsonQueryRunner,
     path_locks::PathLocks, work_budget::WorkShare,
 };
+
+/// Makes the methods that return the parts of a session.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $vis:vis $part:ident: $type:ty;)*) => {
+        $($(#[$doc])* $vis fn $part(&self) -> &$type { &self.state.$part })*
+    };
+}
+
+/// Makes the methods that return the parts of a session that it may lack.
+macro_rules! optional_parts {
+    ($($(#[$doc:meta])* $vis:vis $part:ident: $type:ty;)*) => {
+        $($(#[$doc])* $vis fn $part(&self) -> Option<&$type> { self.state.$part.as_ref() })*
+    };
+}
+
+/// Makes the methods that set the parts of a session.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $part:ident: $type:ty => $value:expr;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $part(mut self, $part: $type) -> Self {
+            self.state.$part = $value;
+            self
+        }
+    )*};
+}
 
 /// One agent's use of a filesystem. Clones are handles of one session.
 #[derive(Clone)]
@@ -114,7 +140,7 @@ impl AgentSession {
     /// the same actor.
     pub fn builder(fs: Arc<dyn FileSystem>, actor: Actor) -> AgentSessionBuilder {
         let limits = SessionLimits::default();
-        let memory = Mutex::new(ReadMemory::new(limits.memory));
+        let memory = Mutex::new(ReadMemory::new(limits.memory, false));
         AgentSessionBuilder {
             state: SessionState {
                 id: SmolStr::new_static("session"),
@@ -138,61 +164,35 @@ impl AgentSession {
         }
     }
 
-    /// Returns the session's id.
-    pub fn id(&self) -> &SmolStr {
-        &self.state.id
+    parts! {
+        /// Returns the session's id.
+        pub id: SmolStr;
+        /// Returns the actor on whose behalf the session works.
+        pub actor: Actor;
+        /// Returns the filesystem, without the session's memory and audit.
+        pub fs: Arc<dyn FileSystem>;
+        /// Returns the locks of paths.
+        pub locks: Arc<PathLocks>;
+        /// Returns the limits of the session's tools.
+        pub limits: SessionLimits;
+        pub(crate) analyses: Arc<AnalysisMemory>;
+        pub(crate) memory: Mutex<ReadMemory>;
+        pub(crate) cursor: Mutex<Option<ChangeCursor>>;
     }
 
-    /// Returns the actor on whose behalf the session works.
-    pub fn actor(&self) -> &Actor {
-        &self.state.actor
-    }
-
-    /// Returns the filesystem, without the session's memory and audit.
-    pub fn fs(&self) -> &Arc<dyn FileSystem> {
-        &self.state.fs
-    }
-
-    /// Returns the runner of commands, if the session has one.
-    pub fn executor(&self) -> Option<&Arc<dyn CommandExecutor>> {
-        self.state.executor.as_ref()
-    }
-
-    /// Returns the history of files, if the backend has one.
-    pub fn history(&self) -> Option<&Arc<dyn FileHistory>> {
-        self.state.history.as_ref()
-    }
-
-    /// Returns the receiver of audit records, if the session has one.
-    pub fn audit(&self) -> Option<&Arc<dyn AuditSink>> {
-        self.state.audit.as_ref()
-    }
-
-    /// Returns the runner of queries of JSON, if the session has one.
-    pub fn json_query(&self) -> Option<&JsonQueryRunner> {
-        self.state.json_query.as_ref()
-    }
-
-    pub(crate) fn work_share(&self) -> Option<&WorkShare> {
-        self.state.work_share.as_ref()
-    }
-
-    pub(crate) fn analyses(&self) -> &Arc<AnalysisMemory> {
-        &self.state.analyses
-    }
-
-    pub(crate) fn shelf(&self) -> Option<&Arc<dyn DerivedShelf>> {
-        self.state.shelf.as_ref()
-    }
-
-    /// Returns the locks of paths.
-    pub fn locks(&self) -> &Arc<PathLocks> {
-        &self.state.locks
-    }
-
-    /// Returns the limits of the session's tools.
-    pub fn limits(&self) -> &SessionLimits {
-        &self.state.limits
+    optional_parts! {
+        /// Returns the runner of commands, if the session has one.
+        pub executor: Arc<dyn CommandExecutor>;
+        /// Returns the history of files, if the backend has one.
+        pub history: Arc<dyn FileHistory>;
+        /// Returns the receiver of audit records, if the session has one.
+        pub audit: Arc<dyn AuditSink>;
+        /// Returns the runner of queries of JSON, if the session has one.
+        pub json_query: JsonQueryRunner;
+        /// Returns the directory that `~` stands for in the paths of the reference tools.
+        pub home: VPath;
+        pub(crate) work_share: WorkShare;
+        pub(crate) shelf: Arc<dyn DerivedShelf>;
     }
 
     /// Returns the directories that the reference tools access and list as allowed.
@@ -206,24 +206,11 @@ impl AgentSession {
         *self.state.roots.write() = roots.into();
     }
 
-    /// Returns the directory that `~` stands for in the paths of the reference tools.
-    pub fn home(&self) -> Option<&VPath> {
-        self.state.home.as_ref()
-    }
-
     pub(crate) async fn prepare_writes(&self, paths: &[VPath]) -> Result<(), FsError> {
         match &self.state.access {
             Some(access) => access.prepare_writes(paths).await,
             None => Ok(()),
         }
-    }
-
-    pub(crate) fn memory(&self) -> &Mutex<ReadMemory> {
-        &self.state.memory
-    }
-
-    pub(crate) fn change_cursor(&self) -> &Mutex<Option<ChangeCursor>> {
-        &self.state.cursor
     }
 }
 
@@ -242,83 +229,31 @@ impl fmt::Debug for SessionState {
 }
 
 impl AgentSessionBuilder {
-    /// Sets the session's id, which labels its changes and its audit records.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<SmolStr>) -> Self {
-        self.state.id = id.into();
-        self
-    }
-
-    /// Replaces the filesystem, for example by the same one behind permissions.
-    #[must_use]
-    pub fn fs(mut self, fs: Arc<dyn FileSystem>) -> Self {
-        self.state.fs = fs;
-        self
-    }
-
-    /// Sets the runner of commands; without one there is no `execute` tool.
-    #[must_use]
-    pub fn executor(mut self, executor: Arc<dyn CommandExecutor>) -> Self {
-        self.state.executor = Some(executor);
-        self
-    }
-
-    /// Sets the history of files; without one the tools of history are absent.
-    #[must_use]
-    pub fn history(mut self, history: Arc<dyn FileHistory>) -> Self {
-        self.state.history = Some(history);
-        self
-    }
-
-    /// Sets the receiver of audit records.
-    #[must_use]
-    pub fn audit(mut self, sink: Arc<dyn AuditSink>) -> Self {
-        self.state.audit = Some(sink);
-        self
-    }
-
-    /// Sets the runner of queries of JSON; without one there is no `query` tool.
-    #[must_use]
-    pub fn json_query(mut self, runner: JsonQueryRunner) -> Self {
-        self.state.json_query = Some(runner);
-        self
-    }
-
-    /// Sets the share of the caller in the budget of heavy work, such as statistics. Queries have
-    /// that of their runner.
-    #[must_use]
-    pub fn work_share(mut self, share: WorkShare) -> Self {
-        self.state.work_share = Some(share);
-        self
-    }
-
-    /// Sets where statistics of files are kept for later sessions. It must be of the same files as
-    /// the filesystem, which decides whether the agent may have those of a file.
-    #[must_use]
-    pub fn shelf(mut self, shelf: Arc<dyn DerivedShelf>) -> Self {
-        self.state.shelf = Some(shelf);
-        self
-    }
-
-    /// Sets what obtains permissions before locks are taken.
-    #[must_use]
-    pub fn access(mut self, access: Arc<dyn AccessPreparer>) -> Self {
-        self.state.access = Some(access);
-        self
-    }
-
-    /// Shares the locks of paths with other sessions over the same filesystem.
-    #[must_use]
-    pub fn locks(mut self, locks: Arc<PathLocks>) -> Self {
-        self.state.locks = locks;
-        self
-    }
-
-    /// Sets the directory that `~` stands for in the paths of the reference tools.
-    #[must_use]
-    pub fn home(mut self, home: Option<VPath>) -> Self {
-        self.state.home = home;
-        self
+    setters! {
+        /// Sets the session's id, which labels its changes and its audit records.
+        id: impl Into<SmolStr> => id.into();
+        /// Replaces the filesystem, for example by the same one behind permissions.
+        fs: Arc<dyn FileSystem> => fs;
+        /// Sets the runner of commands; without one there is no `execute` tool.
+        executor: Arc<dyn CommandExecutor> => Some(executor);
+        /// Sets the history of files; without one the tools of history are absent.
+        history: Arc<dyn FileHistory> => Some(history);
+        /// Sets the receiver of audit records.
+        audit: Arc<dyn AuditSink> => Some(audit);
+        /// Sets the runner of queries of JSON; without one there is no `query` tool.
+        json_query: JsonQueryRunner => Some(json_query);
+        /// Sets the share of the caller in the budget of heavy work, such as statistics. Queries
+        /// have that of their runner.
+        work_share: WorkShare => Some(work_share);
+        /// Sets where statistics of files are kept for later sessions. It must be of the same files
+        /// as the filesystem, which decides whether the agent may have those of a file.
+        shelf: Arc<dyn DerivedShelf> => Some(shelf);
+        /// Sets what obtains permissions before locks are taken.
+        access: Arc<dyn AccessPreparer> => Some(access);
+        /// Shares the locks of paths with other sessions over the same filesystem.
+        locks: Arc<PathLocks> => locks;
+        /// Sets the directory that `~` stands for in the paths of the reference tools.
+        home: Option<VPath> => home;
     }
 
     /// Sets whether several programs may share the session, because nothing distinguishes them.
@@ -327,17 +262,15 @@ impl AgentSessionBuilder {
     /// program are no base for the writes of another.
     #[must_use]
     pub fn shared(self, is_shared: bool) -> Self {
-        self.state.memory.lock().set_shared(is_shared);
+        self.state.memory.lock().is_shared = is_shared;
         self
     }
 
     /// Sets the limits of the session's tools.
     #[must_use]
     pub fn limits(mut self, limits: SessionLimits) -> Self {
-        let is_shared = self.state.memory.lock().is_shared();
-        let mut memory = ReadMemory::new(limits.memory);
-        memory.set_shared(is_shared);
-        self.state.memory = Mutex::new(memory);
+        let is_shared = self.state.memory.lock().is_shared;
+        self.state.memory = Mutex::new(ReadMemory::new(limits.memory, is_shared));
         self.state.limits = limits;
         self
     }

@@ -103,26 +103,21 @@ pub enum ReplyBlock {
 }
 
 impl ToolAnnotations {
-    /// Returns the annotations of a tool that only reads.
-    pub const fn reading() -> Self {
-        Self { read_only: true, destructive: false, idempotent: true, open_world: false }
-    }
-
-    /// Returns the annotations of a tool that adds and never replaces.
-    pub(crate) const fn adding() -> Self {
-        Self { read_only: false, destructive: false, idempotent: false, open_world: false }
-    }
-
-    /// Returns the annotations of a tool that may replace or remove.
-    pub const fn changing() -> Self {
-        Self { read_only: false, destructive: true, idempotent: false, open_world: false }
-    }
-
-    /// Returns the same annotations for a tool that may be called twice.
-    #[must_use]
-    pub const fn idempotent(self) -> Self {
-        Self { idempotent: true, ..self }
-    }
+    /// A tool that only reads.
+    pub(crate) const READS: Self = Self { read_only: true, idempotent: true, ..Self::CREATES };
+    /// A tool that reads on where an earlier call ended.
+    pub(crate) const READS_ON: Self = Self { idempotent: false, ..Self::READS };
+    /// A tool that adds, and never replaces.
+    pub(crate) const CREATES: Self =
+        Self { read_only: false, destructive: false, idempotent: false, open_world: false };
+    /// A tool that adds, and a second time nothing more.
+    pub(crate) const ADDS: Self = Self { idempotent: true, ..Self::CREATES };
+    /// A tool that may replace or remove.
+    pub(crate) const CHANGES: Self = Self { destructive: true, ..Self::CREATES };
+    /// A tool that may replace or remove, and a second time nothing more.
+    pub(crate) const SETS: Self = Self { idempotent: true, ..Self::CHANGES };
+    /// A tool that runs what a model wrote.
+    pub(crate) const RUNS: Self = Self { open_world: true, ..Self::CHANGES };
 }
 
 impl ToolReply {

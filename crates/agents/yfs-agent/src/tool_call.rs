@@ -8,8 +8,8 @@ use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_types::{id::FileId, path::VPath};
 use yfs_vfs::{
-    CallScope, ChangeAuthor, EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError,
-    FsView, Op, TextReplacement,
+    CallScope, ChangeAuthor, FileContent, FileKind, FileSystem, FsCode, FsError, FsView, Op,
+    TextReplacement, VersionToken,
 };
 
 use crate::{
@@ -180,28 +180,18 @@ impl ToolCall {
             edited => edited?,
         };
         if let Some(known) = known {
-            self.remember_edit((path, &stat.id), known, &edit, &edited);
+            let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+            // The agent has not seen what others wrote meanwhile.
+            let content = text.and_then(|text| edit.apply(text).ok()).map(|(text, _)| text.into());
+            self.remember((path, &stat.id), edited.version, content);
         }
         Ok(MergedEdit { n_replaced: edited.n_replaced, changed_since_read })
-    }
-
-    fn remember_edit(
-        &self,
-        file: (&VPath, &FileId),
-        known: RememberedRead,
-        edit: &TextReplacement,
-        edited: &EditOutcome,
-    ) {
-        let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-        // The agent has not seen what others wrote meanwhile.
-        let content = text.and_then(|text| edit.apply(text).ok()).map(|(text, _)| text.into());
-        self.remember(file, edited.version.clone(), content);
     }
 
     pub(crate) fn remember(
         &self,
         (path, id): (&VPath, &FileId),
-        version: Option<yfs_vfs::VersionToken>,
+        version: Option<VersionToken>,
         content: Option<Bytes>,
     ) {
         let known = RememberedRead { version, content };

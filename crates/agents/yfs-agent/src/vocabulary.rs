@@ -1,5 +1,8 @@
 //! The vocabularies: sets of tools that models know, over one core.
 
+#[macro_use]
+mod tables;
+
 mod beyond;
 mod deep_agents;
 mod describe_files;
@@ -9,7 +12,7 @@ mod reference;
 mod shared;
 mod text_commands;
 
-use crate::catalog::RegisteredTool;
+use crate::registered_tool::RegisteredTool;
 
 /// A set of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -126,22 +126,18 @@ impl CallApprovals {
         state: Option<&str>,
     ) -> Arc<Self> {
         let can_ask = context.client_capabilities().is_some_and(|has| has.elicitation.is_some());
-        let version = context.protocol_version();
-        let repeats = version
-            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-        let asking = match (can_ask, repeats) {
+        let asking = match (can_ask, is_stateless(context)) {
             (false, _) => AskingWay::Unable,
             (true, true) => AskingWay::ByRepeating,
             (true, false) => AskingWay::During(context.peer.clone()),
         };
         let mut answers = state.map(parse_state).unwrap_or_default();
         for (key, response) in responses.into_iter().flatten().take(MAX_ANSWERS) {
-            let decode = if key.starts_with(DIRECTORY_KEY) {
-                |result: ElicitResult| decision_about_directory(directory_answer_of(&result))
-            } else {
-                |result: ElicitResult| decision_of(&result)
-            };
-            let decision = serde_json::from_value(response).map(decode);
+            let is_directory = key.starts_with(DIRECTORY_KEY);
+            let decision = serde_json::from_value(response).map(|result| match is_directory {
+                true => decision_about_directory(directory_answer_of(&result)),
+                false => decision_of(&result),
+            });
             answers.insert(key, decision.unwrap_or(ApprovalDecision::Refuse));
         }
         let cancel = context.ct.clone();
@@ -192,18 +188,14 @@ impl CallApprovals {
             AskingWay::During(_) => DirectoryReply::AskNow,
             AskingWay::ByRepeating => {
                 let key = format!("{DIRECTORY_KEY}{directory}");
-                if let Some(decision) = self.answers.get(&key) {
-                    return DirectoryReply::Answered(match decision {
-                        ApprovalDecision::Once => DirectoryAnswer::Yes,
-                        ApprovalDecision::Session => DirectoryAnswer::Session,
-                        ApprovalDecision::Refuse => DirectoryAnswer::No,
-                    });
+                match self.answer_or_ask(key, || question_about(directory)) {
+                    Some(ApprovalDecision::Once) => DirectoryReply::Answered(DirectoryAnswer::Yes),
+                    Some(ApprovalDecision::Session) => {
+                        DirectoryReply::Answered(DirectoryAnswer::Session)
+                    }
+                    Some(ApprovalDecision::Refuse) => DirectoryReply::Answered(DirectoryAnswer::No),
+                    None => DirectoryReply::Refused,
                 }
-                let mut open = self.open.lock();
-                if open.len() + self.answers.len() < MAX_ANSWERS {
-                    open.insert(key, question_about(directory));
-                }
-                DirectoryReply::Refused
             }
         }
     }
@@ -239,18 +231,31 @@ impl CallApprovals {
                 }
             }
             AskingWay::ByRepeating => {
-                let key = key_of(request);
-                if let Some(decision) = self.answers.get(&key) {
-                    return *decision;
-                }
-                let mut open = self.open.lock();
-                if open.len() + self.answers.len() < MAX_ANSWERS {
-                    open.insert(key, question_of(request));
-                }
-                ApprovalDecision::Refuse
+                let answer = self.answer_or_ask(key_of(request), || question_of(request));
+                answer.unwrap_or(ApprovalDecision::Refuse)
             }
         }
     }
+
+    /// Returns the answer that came with the repeated call. Without one, the question is open.
+    fn answer_or_ask(
+        &self,
+        key: String,
+        question: impl FnOnce() -> ElicitRequest,
+    ) -> Option<ApprovalDecision> {
+        let answer = self.answers.get(&key).copied();
+        let mut open = self.open.lock();
+        if answer.is_none() && open.len() + self.answers.len() < MAX_ANSWERS {
+            open.insert(key, question());
+        }
+        answer
+    }
+}
+
+/// Reports whether the protocol version of a request has no sessions and no requests by the server.
+pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// Returns the name of a question, which is the same when the call is repeated.
@@ -269,34 +274,27 @@ fn question_of(request: &ApprovalRequest) -> ElicitRequest {
     }
     let verb = verb_of(request);
     let message = format!("May the agent {verb} {object}?");
-    question(
-        message,
-        json!({
-            "type": "string",
-            "title": "Approval",
-            "description": "once: this call; session: later calls too, and all below the object",
-            "enum": ["once", "session", "refuse"],
-            "default": "once",
-        }),
-    )
+    let choices = "once: this call; session: later calls too, and all below the object";
+    question(message, choices, ["once", "session", "refuse"], "once")
 }
 
 fn question_about(directory: &VPath) -> ElicitRequest {
     let directory = shown_path(directory);
     let message = format!("May the agent use {directory} and everything below it?");
-    question(
-        message,
-        json!({
-            "type": "string",
-            "title": "Approval",
-            "description": "yes: from now on; session: until the server ends; no: not now",
-            "enum": ["yes", "session", "no"],
-            "default": "session",
-        }),
-    )
+    let choices = "yes: from now on; session: until the server ends; no: not now";
+    question(message, choices, ["yes", "session", "no"], "session")
 }
 
-fn question(message: String, approval: Value) -> ElicitRequest {
+fn question(
+    message: String,
+    description: &str,
+    choices: [&str; 3],
+    default: &str,
+) -> ElicitRequest {
+    let approval = json!({
+        "type": "string", "title": "Approval", "description": description, "enum": choices,
+        "default": default,
+    });
     let schema = json!({ "type": "object", "properties": { "approval": approval } });
     let schema = schema.as_object().cloned().unwrap_or_default();
     let requested_schema = ElicitationSchema::from_json_schema(schema)
@@ -329,26 +327,27 @@ fn shown_path(path: &VPath) -> String {
     path.as_str().chars().map(show).collect()
 }
 
-fn decision_of(result: &ElicitResult) -> ApprovalDecision {
-    if result.action != ElicitationAction::Accept {
-        return ApprovalDecision::Refuse;
-    }
+/// Returns what a person chose: `default` if an accepting answer does not say what.
+fn choice_of<'a>(result: &'a ElicitResult, default: &'a str) -> &'a str {
     let content = result.content.as_ref();
-    let approval = content.and_then(|content| content.get("approval")).and_then(Value::as_str);
-    decision_named(approval.unwrap_or("once"))
+    let choice = content.and_then(|content| content.get("approval")).and_then(Value::as_str);
+    match result.action {
+        ElicitationAction::Accept => choice.unwrap_or(default),
+        _ => "no",
+    }
+}
+
+fn decision_of(result: &ElicitResult) -> ApprovalDecision {
+    decision_named(choice_of(result, "once"))
 }
 
 /// Returns the answer about a directory. An approval that does not say for how long is for the
 /// session.
 fn directory_answer_of(result: &ElicitResult) -> DirectoryAnswer {
-    if result.action != ElicitationAction::Accept {
-        return DirectoryAnswer::No;
-    }
-    let content = result.content.as_ref();
-    match content.and_then(|content| content.get("approval")).and_then(Value::as_str) {
-        Some("yes") => DirectoryAnswer::Yes,
-        Some("session") | None => DirectoryAnswer::Session,
-        Some(_) => DirectoryAnswer::No,
+    match choice_of(result, "session") {
+        "yes" => DirectoryAnswer::Yes,
+        "session" => DirectoryAnswer::Session,
+        _ => DirectoryAnswer::No,
     }
 }
 

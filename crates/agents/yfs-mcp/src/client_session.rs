@@ -6,16 +6,14 @@ use http::{header::USER_AGENT, request::Parts};
 use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleServer,
-    model::{
-        ClientResult, ErrorCode, ListRootsRequestMethod, ProtocolVersion, RequestNoParam,
-        ServerRequest,
-    },
+    model::{ClientResult, ErrorCode, ListRootsRequestMethod, RequestNoParam, ServerRequest},
     service::{Peer, RequestContext},
 };
 
 use crate::{
+    approvals::is_stateless,
     http_service::RequestOpener,
-    open_session::{ClientIdentity, OpenedSession, SessionOpener},
+    open_session::{ClientIdentity, OpenedSession, SessionOpener, SessionRefusal},
     profile::McpProfile,
     watching::TreeWatcher,
 };
@@ -40,6 +38,16 @@ pub(crate) struct ClientSession {
 struct HeldSession {
     credential: String,
     session: OpenedSession,
+}
+
+impl HeldSession {
+    async fn open(
+        opener: &dyn SessionOpener,
+        client: &ClientIdentity,
+    ) -> Result<Self, SessionRefusal> {
+        let session = opener.open_session(client).await?;
+        Ok(Self { credential: opener.credential().to_owned(), session })
+    }
 }
 
 impl ClientSession {
@@ -78,12 +86,10 @@ impl ClientSession {
             return Ok(held.session.clone());
         }
         let client = identity_of(context, opener.wants_roots()).await;
-        let opened = opener.open_session(&client).await;
-        let session =
+        let opened = HeldSession::open(&*opener, &client).await;
+        let opened =
             opened.map_err(|refusal| ErrorData::invalid_request(refusal.to_string(), None))?;
-        let credential = opener.credential().to_owned();
-        *held = Some(HeldSession { credential, session: session.clone() });
-        Ok(session)
+        Ok(held.insert(opened).session.clone())
     }
 
     /// Opens the session of a client that has just connected, if its roots decide what it sees. A
@@ -103,10 +109,7 @@ impl ClientSession {
         let (name, version) = (Some(client.name), Some(client.version));
         let roots = roots_of(peer).await;
         let client = ClientIdentity { name, version, roots, ..ClientIdentity::default() };
-        if let Ok(session) = opener.open_session(&client).await {
-            let credential = opener.credential().to_owned();
-            *held = Some(HeldSession { credential, session });
-        }
+        *held = HeldSession::open(&**opener, &client).await.ok();
     }
 
     /// Closes the session after the client's roots changed: the next call opens another.
@@ -114,12 +117,6 @@ impl ClientSession {
         *self.held.lock().await = None;
         *self.watcher.lock().await = None;
     }
-}
-
-/// Reports whether the protocol version of a request has no sessions and no requests by the server.
-pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
-    let version = context.protocol_version();
-    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 async fn identity_of(context: &RequestContext<RoleServer>, wants_roots: bool) -> ClientIdentity {

@@ -1,22 +1,8 @@
 //! URIs of files: `file:` and a path, percent-encoded (RFC 3986, RFC 8089).
 
-use std::fmt::Write;
-
 use yfs_types::path::VPath;
 
-/// Returns the URI of a path.
-pub fn file_uri(path: &VPath) -> String {
-    let mut uri = String::from("file://");
-    for byte in path.as_str().bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                uri.push(char::from(byte));
-            }
-            _ => write!(uri, "%{byte:02X}").expect("a string takes all"),
-        }
-    }
-    uri
-}
+pub use yfs_agent::file_uri;
 
 /// Returns the path of a URI, or `None` if it is not the URI of a local file.
 pub fn path_of_uri(uri: &str) -> Option<VPath> {

@@ -45,9 +45,10 @@ mod session_shell;
 mod stdio;
 mod tool_calls;
 mod unread_request;
-#[cfg(test)]
-mod waiting_server;
 mod watching;
+
+#[cfg(test)]
+mod tests;
 
 pub use crate::{
     approvals::ElicitingBroker,

@@ -16,24 +16,16 @@ struct PromptText {
     text: &'static str,
 }
 
-#[derive(Debug)]
-struct PromptParameter {
-    name: &'static str,
-    description: &'static str,
-    /// The value if the client gives none; without one, the argument is required.
-    default: Option<&'static str>,
-}
+/// The name of an argument, its description, and the value if the client gives none; without one,
+/// the argument is required.
+type PromptParameter = (&'static str, &'static str, Option<&'static str>);
 
 const PROMPTS: &[PromptText] = &[
     PromptText {
         name: "review_recent_changes",
         title: "Review recent changes",
         description: "Read what changed in a directory, and judge it",
-        arguments: &[PromptParameter {
-            name: "path",
-            description: "The directory",
-            default: Some("/"),
-        }],
+        arguments: &[("path", "The directory", Some("/"))],
         text: "Review the recent changes below {path}. List the files that changed last, and who \
                changed them if a tool shows it. Read each of them, and compare it with its earlier \
                version where there is one. Report, most serious first: mistakes, contradictions \
@@ -44,12 +36,12 @@ const PROMPTS: &[PromptText] = &[
         title: "Restore a file",
         description: "Find an earlier version of a file, and restore it",
         arguments: &[
-            PromptParameter { name: "path", description: "The file", default: None },
-            PromptParameter {
-                name: "wanted",
-                description: "What the version must contain, or from when it is",
-                default: Some("the last good state"),
-            },
+            ("path", "The file", None),
+            (
+                "wanted",
+                "What the version must contain, or from when it is",
+                Some("the last good state"),
+            ),
         ],
         text: "Restore {path}. Wanted is: {wanted}. List the versions of the file; if it no longer \
                exists, look in the trash. Read the versions that may be meant, and show me the \
@@ -60,11 +52,7 @@ const PROMPTS: &[PromptText] = &[
         name: "summarize_directory",
         title: "Summarize a directory",
         description: "Describe what a directory contains, and where to begin",
-        arguments: &[PromptParameter {
-            name: "path",
-            description: "The directory",
-            default: Some("/"),
-        }],
+        arguments: &[("path", "The directory", Some("/"))],
         text: "Summarize what is below {path}. List the tree first, then read the files that \
                explain the others, such as a README, and the beginnings of the largest. Answer in \
                at most fifteen lines: what this is, the parts with their paths, what changed last, \
@@ -75,9 +63,9 @@ const PROMPTS: &[PromptText] = &[
         title: "Replace a text everywhere",
         description: "Replace a text in all files of a directory, after a preview",
         arguments: &[
-            PromptParameter { name: "old", description: "The present text", default: None },
-            PromptParameter { name: "new", description: "The new text", default: None },
-            PromptParameter { name: "path", description: "The directory", default: Some("/") },
+            ("old", "The present text", None),
+            ("new", "The new text", None),
+            ("path", "The directory", Some("/")),
         ],
         text: "Replace this text in all files below {path}:\n\n{old}\n\nby this text:\n\n{new}\n\n\
                Search for it first, and show me each file and line. After I have agreed, edit one \
@@ -90,10 +78,8 @@ const MAX_ARGUMENT_LEN: usize = 64 << 10;
 
 /// Returns the list of prompts.
 pub(crate) fn prompts() -> Vec<Prompt> {
-    let argument = |argument: &PromptParameter| {
-        PromptArgument::new(argument.name)
-            .with_description(argument.description)
-            .with_required(argument.default.is_none())
+    let argument = |(name, description, default): &PromptParameter| {
+        PromptArgument::new(*name).with_description(*description).with_required(default.is_none())
     };
     let prompt = |prompt: &PromptText| {
         let arguments = prompt.arguments.iter().map(argument).collect();
@@ -108,11 +94,11 @@ pub(crate) fn prompt(name: &str, given: &JsonObject) -> Result<GetPromptResult, 
     let found = PROMPTS.iter().find(|prompt| prompt.name == name);
     let prompt = found.ok_or_else(|| refused(format!("there is no prompt named {name:?}")))?;
     let mut values = Vec::new();
-    for argument in prompt.arguments {
-        let value = given.get(argument.name).and_then(Value::as_str).or(argument.default);
+    for (argument, _, default) in prompt.arguments {
+        let value = given.get(*argument).and_then(Value::as_str).or(*default);
         let value = value.filter(|value| value.len() <= MAX_ARGUMENT_LEN);
-        let missing = || refused(format!("the prompt {name:?} needs {:?}", argument.name));
-        values.push((argument.name, value.ok_or_else(missing)?));
+        let missing = || refused(format!("the prompt {name:?} needs {argument:?}"));
+        values.push((*argument, value.ok_or_else(missing)?));
     }
     let message = PromptMessage::new_text(Role::User, fill(prompt.text, &values));
     Ok(GetPromptResult::new(vec![message]).with_description(prompt.description))

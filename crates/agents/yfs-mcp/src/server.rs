@@ -19,7 +19,8 @@ use tokio::sync::mpsc::Receiver;
 use yfs_types::path::VPath;
 
 use crate::{
-    client_session::{ClientSession, is_stateless},
+    approvals::is_stateless,
+    client_session::ClientSession,
     inline_blocking::InlineBlocking,
     open_session::{OpenedSession, SessionOpener},
     profile::McpProfile,

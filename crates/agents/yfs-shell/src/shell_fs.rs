@@ -70,19 +70,19 @@ impl ShellFs {
     fn path(&self, op: Op, path: &Path) -> Result<VPath> {
         let text = path.to_str().unwrap_or_default();
         if self.is_revoked.load(Ordering::SeqCst) {
-            return Err(convert(&FsError::new(FsCode::ECANCELED, op, text)));
+            return Err(convert(FsError::new(FsCode::ECANCELED, op, text)));
         }
-        VPath::parse(text).map_err(|error| convert(&FsError::bad_path(op, text, error)))
+        VPath::parse(text).map_err(|error| convert(FsError::bad_path(op, text, error)))
     }
 
     /// Counts bytes to be written, or refuses them.
     fn charge(&self, op: Op, path: &VPath, added: u64, new_len: u64) -> Result<()> {
         if new_len > self.limits.max_file_len {
-            return Err(convert(&FsError::new(FsCode::EFBIG, op, path)));
+            return Err(convert(FsError::new(FsCode::EFBIG, op, path)));
         }
         let before = self.n_written.fetch_add(added, Ordering::SeqCst);
         if before.saturating_add(added) > self.limits.max_written_bytes {
-            return Err(convert(&FsError::new(FsCode::ENOSPC, op, path)));
+            return Err(convert(FsError::new(FsCode::ENOSPC, op, path)));
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl FileSystem for ShellFs {
         if let Some(data) = self.scratch.lock().get(&path) {
             return Ok(data.clone());
         }
-        let content = self.inner.read(&path).await.map_err(|error| convert(&error))?;
+        let content = self.inner.read(&path).await.map_err(convert)?;
         self.remember(path, Some(content.version));
         Ok(content.data.into())
     }
@@ -126,8 +126,7 @@ impl FileSystem for ShellFs {
         let base = self.versions.lock().get(&path).cloned().map(VersionBase::Version);
         let options = WriteOptions { base, parents: false, ..WriteOptions::default() };
         let data = content.to_vec().into();
-        let written = self.inner.write(&path, data, &options).await;
-        let written = written.map_err(|error| convert(&error))?;
+        let written = self.inner.write(&path, data, &options).await.map_err(convert)?;
         self.remember(path, written.version);
         Ok(())
     }
@@ -139,7 +138,7 @@ impl FileSystem for ShellFs {
         self.charge(Op::Append, &path, n_bytes, len.saturating_add(n_bytes))?;
         let options = WriteOptions { parents: false, ..WriteOptions::default() };
         let data = content.to_vec().into();
-        self.inner.append(&path, data, &options).await.map_err(|error| convert(&error))?;
+        self.inner.append(&path, data, &options).await.map_err(convert)?;
         self.remember(path, None);
         Ok(())
     }
@@ -147,7 +146,7 @@ impl FileSystem for ShellFs {
     async fn mkdir(&self, path: &Path, recursive: bool) -> Result<()> {
         let path = self.path(Op::Mkdir, path)?;
         let options = MkdirOptions { recursive, mode: None };
-        self.inner.mkdir(&path, &options).await.map_err(|error| convert(&error))
+        self.inner.mkdir(&path, &options).await.map_err(convert)
     }
 
     async fn remove(&self, path: &Path, recursive: bool) -> Result<()> {
@@ -156,7 +155,7 @@ impl FileSystem for ShellFs {
             return Ok(());
         }
         let options = RemoveOptions { recursive, force: false };
-        self.inner.rm(&path, &options).await.map_err(|error| convert(&error))?;
+        self.inner.rm(&path, &options).await.map_err(convert)?;
         self.forget(&path);
         Ok(())
     }
@@ -173,15 +172,15 @@ impl FileSystem for ShellFs {
         }
         if is_scratch(&path) {
             // One that is not there yet, and never among the files.
-            return Err(convert(&FsError::new(FsCode::ENOENT, Op::Lstat, &path)));
+            return Err(convert(FsError::new(FsCode::ENOENT, Op::Lstat, &path)));
         }
-        let stat = self.inner.lstat(&path).await.map_err(|error| convert(&error))?;
+        let stat = self.inner.lstat(&path).await.map_err(convert)?;
         Ok(metadata(&stat))
     }
 
     async fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
         let path = self.path(Op::Scandir, path)?;
-        let entries = self.inner.readdir(&path).await.map_err(|error| convert(&error))?;
+        let entries = self.inner.readdir(&path).await.map_err(convert)?;
         let entries = entries.into_iter().map(|entry| {
             let mut stat = Stat::new(entry.id, entry.kind);
             (stat.size, stat.mode) = (entry.size, entry.mode);
@@ -203,7 +202,7 @@ impl FileSystem for ShellFs {
             Ok(_) => Ok(true),
             // What may not be seen does not exist for the command.
             Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => Ok(false),
-            Err(error) => Err(convert(&error)),
+            Err(error) => Err(convert(error)),
         }
     }
 
@@ -220,7 +219,7 @@ impl FileSystem for ShellFs {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, same).into());
         }
         let options = MoveOptions { replace: true, parents: false };
-        self.inner.mv(&from, &to, &options).await.map_err(|error| convert(&error))?;
+        self.inner.mv(&from, &to, &options).await.map_err(convert)?;
         self.forget(&from);
         self.forget(&to);
         Ok(())
@@ -231,7 +230,7 @@ impl FileSystem for ShellFs {
         let len = self.inner.stat(&from).await.map_or(0, |stat| stat.size);
         self.charge(Op::Cp, &to, len, len)?;
         let options = CopyOptions { recursive: false, replace: true, parents: false };
-        self.inner.cp(&from, &to, &options).await.map_err(|error| convert(&error))?;
+        self.inner.cp(&from, &to, &options).await.map_err(convert)?;
         self.forget(&to);
         Ok(())
     }
@@ -239,12 +238,12 @@ impl FileSystem for ShellFs {
     async fn symlink(&self, target: &Path, link: &Path) -> Result<()> {
         let link = self.path(Op::Symlink, link)?;
         let target = target.to_str().unwrap_or_default();
-        self.inner.symlink(target, &link).await.map_err(|error| convert(&error))
+        self.inner.symlink(target, &link).await.map_err(convert)
     }
 
     async fn read_link(&self, path: &Path) -> Result<PathBuf> {
         let path = self.path(Op::Readlink, path)?;
-        let target = self.inner.readlink(&path).await.map_err(|error| convert(&error))?;
+        let target = self.inner.readlink(&path).await.map_err(convert)?;
         Ok(target.into())
     }
 
@@ -253,10 +252,7 @@ impl FileSystem for ShellFs {
         if self.scratch.lock().contains_key(&path) {
             return Ok(());
         }
-        self.inner
-            .set_attribute(&path, FileAttribute::Mode(mode))
-            .await
-            .map_err(|error| convert(&error))
+        self.inner.set_attribute(&path, FileAttribute::Mode(mode)).await.map_err(convert)
     }
 
     async fn set_modified_time(&self, path: &Path, time: SystemTime) -> Result<()> {
@@ -266,10 +262,7 @@ impl FileSystem for ShellFs {
         }
         let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mtime = Millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
-        self.inner
-            .set_attribute(&path, FileAttribute::Mtime(mtime))
-            .await
-            .map_err(|error| convert(&error))
+        self.inner.set_attribute(&path, FileAttribute::Mtime(mtime)).await.map_err(convert)
     }
 }
 
@@ -293,7 +286,7 @@ fn metadata(stat: &Stat) -> Metadata {
 }
 
 /// Converts an error to the one that programs print, such as "No such file or directory".
-fn convert(error: &FsError) -> bashkit::Error {
+fn convert(error: FsError) -> bashkit::Error {
     let kind = io::Error::from_raw_os_error(error.code.errno()).kind();
     let message = error.code.message();
     let (first, rest) = message.split_at(1);

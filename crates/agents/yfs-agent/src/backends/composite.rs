@@ -78,7 +78,8 @@ impl PathRoute {
 
     /// Makes a route to a directory of a filesystem. The filesystem must be confined to that
     /// directory, because links could lead out of it otherwise.
-    pub fn within(prefix: VPath, fs: Arc<dyn FileSystem>, base: VPath) -> Self {
+    #[cfg(test)]
+    pub(crate) fn within(prefix: VPath, fs: Arc<dyn FileSystem>, base: VPath) -> Self {
         Self { base, ..Self::new(prefix, fs) }
     }
 
@@ -96,10 +97,7 @@ impl PathRoute {
         if !self.marks_ids {
             return id;
         }
-        let mark = ContentHash::of(format!("{}\0{id}", self.prefix).as_bytes());
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&mark.as_bytes()[..16]);
-        FileId::from_bytes(bytes)
+        id_of(&format!("{}\0{id}", self.prefix))
     }
 
     /// Converts the target of a link for the filesystem, or returns `None` if it lies elsewhere.
@@ -134,6 +132,14 @@ impl PathRoute {
     }
 }
 
+/// Returns an id that is the digest of a text.
+fn id_of(text: &str) -> FileId {
+    let digest = ContentHash::of(text.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.as_bytes()[..16]);
+    FileId::from_bytes(bytes)
+}
+
 impl fmt::Debug for PathRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PathRoute").field("prefix", &self.prefix).finish_non_exhaustive()
@@ -161,8 +167,9 @@ impl CompositeFs {
         Ok(Self { routes })
     }
 
-    /// Makes a filesystem of one route: that to a directory of another, or to all of it.
-    pub fn single(route: PathRoute) -> Self {
+    /// Makes a filesystem of one route: that to a directory of another.
+    #[cfg(test)]
+    pub(crate) fn single(route: PathRoute) -> Self {
         Self { routes: vec![route] }
     }
 

@@ -18,7 +18,7 @@ use yfs_vfs::{
 };
 
 use self::process::run_process;
-use super::{AgentBackend, agent_path::is_drive};
+use super::AgentBackend;
 use crate::execute::{CommandExecutor, CommandOutput, ExecuteError, ExecuteOptions};
 
 /// The time that a command has if neither the caller nor the backend sets a limit.
@@ -76,15 +76,19 @@ impl AgentBackend for LocalBackend {
 #[async_trait]
 impl FsGuard for LocalNameGuard {
     async fn check_call(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
-        let is_foreign = |path: &str| {
-            let first = path.split('/').find(|name| !name.is_empty()).unwrap_or_default();
-            first.starts_with('~') || is_drive(first)
-        };
         match [call.path, call.dest].into_iter().flatten().any(is_foreign) {
             true => Err(call.refused(FsCode::EINVAL)),
             false => Ok(None),
         }
     }
+}
+
+/// Reports whether the first name of a path is one that is taken for another place.
+pub(super) fn is_foreign(path: &str) -> bool {
+    let mut names = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    let first = names.next().unwrap_or_default();
+    first.starts_with('~')
+        || matches!(first.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
 impl HostShell {

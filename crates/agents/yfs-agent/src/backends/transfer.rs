@@ -1,9 +1,11 @@
 //! Uploading and downloading many files at once, each with its own result.
 
 use bytes::Bytes;
+use yfs_types::path::VPath;
 use yfs_vfs::{FileSystem, FsCode, FsError, WriteOptions};
 
-use super::agent_path::parse_agent_path;
+use super::local::is_foreign;
+use crate::agent_path::parse_agent_path;
 
 /// The reason why one file was not transferred, as a code that programs test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,17 +76,24 @@ impl From<FsError> for TransferFailure {
     }
 }
 
+/// Returns the path of a text that is absolute, and means no place outside.
+pub(super) fn transfer_path(text: &str) -> Result<VPath, TransferFailure> {
+    let is_plain = text.starts_with('/') && !text.contains('\\') && !is_foreign(text);
+    let path = parse_agent_path(text).ok().filter(|_| is_plain);
+    path.ok_or(TransferFailure { code: TransferCode::InvalidPath, source: None })
+}
+
 /// Writes files, replacing those that exist. The results are in the order of the files, and the
 /// failure of one does not stop the others.
 pub async fn upload_files(fs: &dyn FileSystem, files: Vec<(String, Bytes)>) -> Vec<UploadResult> {
     let mut results = Vec::with_capacity(files.len());
     for (path, data) in files {
-        let error = match parse_agent_path(&path) {
+        let error = match transfer_path(&path) {
             Ok(parsed) => {
                 let written = fs.write(&parsed, data, &WriteOptions::default()).await;
                 written.err().map(TransferFailure::from)
             }
-            Err(_) => Some(TransferFailure { code: TransferCode::InvalidPath, source: None }),
+            Err(failure) => Some(failure),
         };
         results.push(UploadResult { path, error });
     }
@@ -96,12 +105,9 @@ pub async fn upload_files(fs: &dyn FileSystem, files: Vec<(String, Bytes)>) -> V
 pub async fn download_files(fs: &dyn FileSystem, paths: Vec<String>) -> Vec<DownloadResult> {
     let mut results = Vec::with_capacity(paths.len());
     for path in paths {
-        let content = match parse_agent_path(&path) {
-            Ok(parsed) => match fs.read(&parsed).await {
-                Ok(content) => Ok(content.data),
-                Err(error) => Err(error.into()),
-            },
-            Err(_) => Err(TransferFailure { code: TransferCode::InvalidPath, source: None }),
+        let content = match transfer_path(&path) {
+            Ok(parsed) => fs.read(&parsed).await.map(|content| content.data).map_err(Into::into),
+            Err(failure) => Err(failure),
         };
         results.push(DownloadResult { path, content });
     }

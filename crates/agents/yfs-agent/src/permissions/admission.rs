@@ -104,12 +104,12 @@ impl PermittedFs {
         alone: bool,
     ) -> Result<Admission<'_>, FsError> {
         // Without a call to which it belongs, an approval is for this operation.
-        let scope = self.call().cloned().unwrap_or_default();
+        let scope = self.call.clone().unwrap_or_default();
         for _ in 0..MAX_ATTEMPTS {
             let guard = if alone {
-                PlaceGuard::Exclusive(self.lock().write().await)
+                PlaceGuard::Exclusive(self.lock.write().await)
             } else {
-                PlaceGuard::Shared(self.lock().read().await)
+                PlaceGuard::Shared(self.lock.read().await)
             };
             let (paths, questions) = self.check_needs(op, needs, &scope).await?;
             if questions.is_empty() {
@@ -132,17 +132,17 @@ impl PermittedFs {
         scope: &CallScope,
     ) -> Result<(), FsError> {
         let ApprovalRequest { access, op, .. } = *request;
-        if self.search().is_some() {
+        if self.search.is_some() {
             self.note_left_out(checked);
             return Err(self.refusal(access, op, &request.spelled));
         }
-        let asked = self.broker().asked_object(request);
+        let asked = self.broker.asked_object(request);
         let writes = |access: &AccessKind| *access == AccessKind::Write;
         let is_refused = |access| scope.is_refused(writes(access), asked.path);
         if asked.accesses.iter().any(is_refused) {
             return Err(self.refusal(access, op, &request.spelled));
         }
-        let decision = self.broker().decide(request).await;
+        let decision = self.broker.decide(request).await;
         if decision == ApprovalDecision::Refuse {
             for access in asked.accesses {
                 scope.refuse(writes(access), asked.path);
@@ -151,7 +151,7 @@ impl PermittedFs {
         }
         for access in request.accesses() {
             if decision == ApprovalDecision::Session {
-                self.places().grant(*access, checked.granted_object());
+                self.places.grant(*access, checked.granted_object());
             }
             scope.approve(writes(access), &request.path);
         }
@@ -170,7 +170,7 @@ impl PermittedFs {
         for need in needs {
             let AccessNeed { access, path, .. } = *need;
             // Refused before the walk, so that the answer does not depend on what exists.
-            if self.rules().mode_at(access, path) == RuleMode::Deny {
+            if self.rules.mode_at(access, path) == RuleMode::Deny {
                 return Err(self.refusal(access, op, path));
             }
             let checked = self.check_path(op, path, need.follow).await?;
@@ -199,7 +199,7 @@ impl PermittedFs {
         scope: &CallScope,
     ) -> bool {
         let covers = |access: AccessKind| {
-            let has_grant = |object| self.places().has_grant(access, &object);
+            let has_grant = |object| self.places.has_grant(access, &object);
             scope.is_approved(access == AccessKind::Write, &checked.real)
                 || has_grant(checked.granted_object())
                 || checked.above.iter().any(|id| has_grant(GrantedObject::Existing(id.clone())))
@@ -215,8 +215,8 @@ impl PermittedFs {
             return true;
         }
         let request = self.plain_request(op, access, &checked.real, checked);
-        let is_approved = self.broker().is_approved(&request);
-        if is_approved && self.search().is_none() {
+        let is_approved = self.broker.is_approved(&request);
+        if is_approved && self.search.is_none() {
             // It holds for the rest of the call, as one that was given in it.
             scope.approve(access == AccessKind::Write, &checked.real);
         }
@@ -231,7 +231,7 @@ impl PermittedFs {
         checked: &CheckedPath,
     ) -> ApprovalRequest {
         let (path, is_subtree) = (checked.real.clone(), checked.is_directory());
-        let holder = path.parent().filter(|holder| !self.rules().is_above_served(holder));
+        let holder = path.parent().filter(|holder| !self.rules.is_above_served(holder));
         let directory = holder.filter(|_| !is_subtree).unwrap_or_else(|| path.clone());
         let spelled = spelled.clone();
         ApprovalRequest { access, op, spelled, path, is_subtree, reads: false, directory }
@@ -261,7 +261,7 @@ impl PermittedFs {
     pub(super) fn mode_of(&self, access: AccessKind, checked: &CheckedPath) -> RuleMode {
         let places = checked.places.iter();
         let created = checked.missing_parents.iter().filter(|_| access == AccessKind::Write);
-        let modes = places.chain(created).map(|place| self.rules().mode_at(access, place));
+        let modes = places.chain(created).map(|place| self.rules.mode_at(access, place));
         modes.max().unwrap_or(RuleMode::Allow)
     }
 
@@ -282,17 +282,17 @@ impl PermittedFs {
         if !source.is_directory() {
             return Ok(RuleMode::Allow);
         }
-        let strictest = |place: &VPath| self.rules().strictest_below(access, place);
+        let strictest = |place: &VPath| self.rules.strictest_below(access, place);
         let pattern = checked.places.iter().map(strictest).max().unwrap_or(RuleMode::Allow);
         let guarded = self.guarded_files().await;
-        let may_be_bound = !self.places().is_empty() || !guarded.is_empty();
+        let may_be_bound = !self.places.is_empty() || !guarded.is_empty();
         if need.reach == AccessReach::Everything && pattern == RuleMode::Deny {
             return Ok(RuleMode::Deny);
         }
         if pattern == RuleMode::Allow && !may_be_bound {
             return Ok(RuleMode::Allow);
         }
-        let entries = self.handle().walk(&source.real, &WalkOptions::default()).await;
+        let entries = self.handle.walk(&source.real, &WalkOptions::default()).await;
         let entries = entries.map_err(|error| self.spell(error, op, need.path))?;
         let mut strictest = match need.reach {
             AccessReach::Everything => pattern,
@@ -300,11 +300,11 @@ impl PermittedFs {
         };
         for found in entries {
             let as_place = |place: &VPath| rebased(&found.path, &source.real, place);
-            let moved = self.places().of(&found.entry.id);
+            let moved = self.places.of(&found.entry.id);
             let names = guarded.iter().filter(|(id, _)| *id == found.entry.id);
             let own = moved.iter().cloned().chain(names.map(|(_, path)| path.clone()));
             let modes = checked.places.iter().map(as_place).chain(own);
-            let mode = modes.map(|place| self.rules().mode_at(access, &place)).max();
+            let mode = modes.map(|place| self.rules.mode_at(access, &place)).max();
             strictest = strictest.max(mode.unwrap_or(RuleMode::Allow));
         }
         Ok(strictest)
@@ -313,7 +313,7 @@ impl PermittedFs {
     /// Makes the error of a refused access. It names the path only as the caller spelled it, and
     /// the directories that the caller may use if the path is outside.
     pub(super) fn refusal(&self, access: AccessKind, op: Op, spelled: &VPath) -> FsError {
-        let allowed = self.rules().served_besides(spelled);
+        let allowed = self.rules.served_besides(spelled);
         let refusal = PermissionRefusal { access, path: spelled.clone(), allowed };
         FsError::new(FsCode::EACCES, op, spelled).caused_by(refusal)
     }

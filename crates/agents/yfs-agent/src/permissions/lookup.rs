@@ -123,10 +123,10 @@ impl PermittedFs {
     /// Returns the walk to an object that is there and to which no link leads, by one call of the
     /// backend. `None` if the path must be walked, also where ids on the way decide.
     async fn walk_at_once(&self, start: &VPath, follow: bool) -> Option<PathWalk> {
-        if !self.places().is_empty() || self.places().has_grants() {
+        if !self.places.is_empty() || self.places.has_grants() {
             return None;
         }
-        let stat = self.handle().lstat(start).await.ok()?;
+        let stat = self.handle.lstat(start).await.ok()?;
         let is_walked = follow && stat.kind == FileKind::Symlink;
         let walk = PathWalk { pending: Vec::new(), at: start.clone(), ..PathWalk::new(start) };
         (!is_walked).then_some(PathWalk { stat: Some(stat), ..walk })
@@ -169,7 +169,7 @@ impl PermittedFs {
             if from_link && self.is_denied(&path) && !self.leads_to_open(&path, &walk.pending) {
                 return Err(self.refusal(AccessKind::Read, op, spelled));
             }
-            let stat = match self.handle().lstat(&path).await {
+            let stat = match self.handle.lstat(&path).await {
                 Ok(stat) => stat,
                 // The file that a dangling link names can be created, but no directory above it.
                 Err(error)
@@ -188,7 +188,7 @@ impl PermittedFs {
                 walk.enter(path, stat);
                 continue;
             }
-            if !self.follows_links() {
+            if !self.follows_links {
                 return fail(FsCode::ELOOP);
             }
             walk.n_links += 1;
@@ -198,11 +198,11 @@ impl PermittedFs {
             if self.is_denied(&path) && !self.leads_to_open(&path, &walk.pending) {
                 return Err(self.refusal(AccessKind::Read, op, spelled));
             }
-            let target = self.handle().readlink(&path).await;
+            let target = self.handle.readlink(&path).await;
             walk.follow(&target.map_err(|error| self.spell(error, op, spelled))?);
         }
         if walk.missing.is_empty() && walk.stat.is_none() {
-            let stat = self.handle().lstat(&walk.at).await;
+            let stat = self.handle.lstat(&walk.at).await;
             walk.stat = Some(stat.map_err(|error| self.spell(error, op, spelled))?);
         }
         Ok(walk)
@@ -219,18 +219,18 @@ impl PermittedFs {
             let is_link = walk.stat.as_ref().is_some_and(|stat| stat.kind == FileKind::Symlink);
             let end = if is_link { walk.at.parent() } else { Some(walk.at.clone()) };
             let end = end.unwrap_or_else(VPath::root);
-            let real = self.inner().realpath(&end).await;
+            let real = self.inner.realpath(&end).await;
             let real = real.map_err(|error| self.spell(error, op, spelled))?;
             return Ok((real != end).then(|| rebased(&walk.at, &end, &real)));
         }
         // The first missing path is known to be missing. Those below it may still be aliases.
         for path in walk.missing.iter().skip(1).rev() {
-            match self.inner().lstat(path).await {
+            match self.inner.lstat(path).await {
                 Ok(stat) if stat.kind == FileKind::Symlink => {
                     return Err(self.refusal(AccessKind::Read, op, spelled));
                 }
                 Ok(_) => {
-                    let real = self.inner().realpath(path).await;
+                    let real = self.inner.realpath(path).await;
                     let real = real.map_err(|error| self.spell(error, op, spelled))?;
                     return Ok(Some(rebased(&walk.at, path, &real)));
                 }
@@ -241,7 +241,7 @@ impl PermittedFs {
     }
 
     async fn check_escape(&self, op: Op, spelled: &VPath) -> Result<(), FsError> {
-        match self.inner().realpath(spelled).await {
+        match self.inner.realpath(spelled).await {
             Err(error) if error.code == FsCode::EACCES => Err(self.spell(error, op, spelled)),
             _ => Ok(()),
         }
@@ -262,18 +262,18 @@ impl PermittedFs {
     }
 
     fn is_denied(&self, path: &VPath) -> bool {
-        self.rules().mode_at(AccessKind::Read, path) == RuleMode::Deny
+        self.rules.mode_at(AccessKind::Read, path) == RuleMode::Deny
     }
 
     /// Returns the paths that `walk.at` would have if the objects on the way were where they were
     /// before.
     fn earlier_places(&self, walk: &PathWalk) -> Vec<VPath> {
-        if self.places().is_empty() {
+        if self.places.is_empty() {
             return Vec::new();
         }
         let mut places = Vec::new();
         for (path, id) in &walk.chain {
-            let earlier = self.places().of(id);
+            let earlier = self.places.of(id);
             places.extend(earlier.iter().map(|place| rebased(&walk.at, path, place)));
         }
         places

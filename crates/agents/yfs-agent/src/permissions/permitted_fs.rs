@@ -41,23 +41,23 @@ use super::{
 /// what needs no approval or has one, and counts the other files in the [`CallScope`].
 #[derive(Debug, Clone)]
 pub struct PermittedFs {
-    inner: Arc<dyn FileSystem>,
+    pub(super) inner: Arc<dyn FileSystem>,
     /// The handle that operations act on.
-    handle: Arc<dyn FileSystem>,
-    rules: PermissionRules,
-    broker: Arc<dyn ApprovalBroker>,
-    places: Arc<ObjectPlaces>,
+    pub(super) handle: Arc<dyn FileSystem>,
+    pub(super) rules: PermissionRules,
+    pub(super) broker: Arc<dyn ApprovalBroker>,
+    pub(super) places: Arc<ObjectPlaces>,
     /// Held from the checks of a call to its end; exclusively by calls that change where paths
     /// lead. The clones of one filesystem share it.
-    lock: Arc<RwLock<()>>,
+    pub(super) lock: Arc<RwLock<()>>,
     /// The search for which this handle is, which asks no question.
-    search: Option<PermittedSearch>,
+    pub(super) search: Option<PermittedSearch>,
     /// The call for which this handle is.
-    call: Option<CallScope>,
+    pub(super) call: Option<CallScope>,
     /// Whether paths lead through links.
-    follows_links: bool,
+    pub(super) follows_links: bool,
     /// Files that rules bind by every name that they have.
-    guarded: Arc<[VPath]>,
+    pub(super) guarded: Arc<[VPath]>,
 }
 
 /// The backend has no handle that follows no links, so that what was checked might not be what is
@@ -176,26 +176,6 @@ impl PermittedFs {
         Ok(())
     }
 
-    pub(super) fn inner(&self) -> &dyn FileSystem {
-        &*self.inner
-    }
-
-    pub(super) fn handle(&self) -> &dyn FileSystem {
-        &*self.handle
-    }
-
-    pub(super) fn rules(&self) -> &PermissionRules {
-        &self.rules
-    }
-
-    pub(super) fn broker(&self) -> &dyn ApprovalBroker {
-        &*self.broker
-    }
-
-    pub(super) fn lock(&self) -> &RwLock<()> {
-        &self.lock
-    }
-
     /// Returns this filesystem for a search.
     pub(super) fn for_search(&self, purpose: SearchPurpose) -> Self {
         Self { search: Some(PermittedSearch::new(purpose)), ..self.clone() }
@@ -204,18 +184,6 @@ impl PermittedFs {
     /// Returns this filesystem for a call.
     pub(super) fn in_call(&self, scope: &CallScope) -> Self {
         Self { call: Some(scope.clone()), ..self.clone() }
-    }
-
-    pub(super) fn search(&self) -> Option<&PermittedSearch> {
-        self.search.as_ref()
-    }
-
-    pub(super) fn call(&self) -> Option<&CallScope> {
-        self.call.as_ref()
-    }
-
-    pub(super) fn guards_files(&self) -> bool {
-        !self.guarded.is_empty()
     }
 
     /// Returns the guarded files that are there, with their ids.
@@ -227,10 +195,6 @@ impl PermittedFs {
             }
         }
         files
-    }
-
-    pub(super) fn follows_links(&self) -> bool {
-        self.follows_links
     }
 
     /// Replaces the paths of an error by the spelled path: the path without links is not the

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
+use serde::Deserialize;
 use thiserror::Error;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 use yfs_types::path::VPath;
@@ -12,7 +13,8 @@ use yfs_vfs::{GlobPattern, glob::BadPattern};
 const MAX_RANGE: usize = 1_000;
 
 /// The two kinds of access that rules distinguish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AccessKind {
     /// Reading a content or a description, listing, and finding.
     Read,
@@ -21,9 +23,11 @@ pub enum AccessKind {
 }
 
 /// The effect of a rule, from the mildest to the strictest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RuleMode {
     /// The access is allowed.
+    #[default]
     Allow,
     /// The access is allowed if the [`ApprovalBroker`](super::ApprovalBroker) approves it.
     Interrupt,
@@ -32,7 +36,8 @@ pub enum RuleMode {
 }
 
 /// One rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PermissionRule {
     /// The kinds of access that it is about.
     pub operations: Vec<AccessKind>,
@@ -42,6 +47,7 @@ pub struct PermissionRule {
     /// hidden names need no dot in the pattern.
     pub paths: Vec<String>,
     /// The effect.
+    #[serde(default)]
     pub mode: RuleMode,
 }
 
@@ -150,12 +156,8 @@ impl PermissionRules {
             let paths = above.iter().filter(|path| !path.is_root());
             let paths = paths.map(|path| escape_literal(path.as_str())).collect();
             let (operations, mode) = (vec![AccessKind::Read], RuleMode::Allow);
-            let rule = PermissionRule { operations, paths, mode };
-            let compiled = match rule.paths.is_empty() {
-                true => CompiledRule::empty(rule),
-                false => CompiledRule::new(rule, false)?,
-            };
-            rules.push(CompiledRule { matches_root: true, ..compiled });
+            let rule = CompiledRule::new(PermissionRule { operations, paths, mode }, false)?;
+            rules.push(CompiledRule { matches_root: true, ..rule });
         }
         rules.push(CompiledRule::new(deny, false)?);
         let set = RuleSet { rules: rules.into(), served: directories.into() };
@@ -177,7 +179,10 @@ impl PermissionRules {
         rules: impl IntoIterator<Item = PermissionRule>,
         ignore_case: bool,
     ) -> Result<Self, BadRule> {
-        let compiled = rules.into_iter().map(|rule| CompiledRule::new(rule, ignore_case));
+        let compiled = rules.into_iter().map(|rule| {
+            let is_empty = rule.operations.is_empty() || rule.paths.is_empty();
+            if is_empty { Err(BadRule::Empty) } else { CompiledRule::new(rule, ignore_case) }
+        });
         let rules = compiled.collect::<Result<_, _>>()?;
         Ok(Self { sets: vec![RuleSet { rules, served: Arc::new([]) }] })
     }
@@ -274,9 +279,6 @@ impl fmt::Debug for PermissionRules {
 impl CompiledRule {
     fn new(rule: PermissionRule, ignore_case: bool) -> Result<Self, BadRule> {
         let PermissionRule { operations, paths, mode } = rule;
-        if operations.is_empty() || paths.is_empty() {
-            return Err(BadRule::Empty);
-        }
         let compile = |path: &str| compile_path(path, ignore_case);
         let globs = paths.iter().map(|path| compile(path));
         let above = paths.iter().filter_map(|path| path.strip_suffix("/**"));
@@ -286,18 +288,6 @@ impl CompiledRule {
         let covers_all = paths.iter().any(|path| path == "/**");
         let matches_root = covers_all;
         Ok(Self { operations, patterns, covered, covers_all, matches_root, mode })
-    }
-
-    /// Makes a rule that matches no path.
-    fn empty(rule: PermissionRule) -> Self {
-        Self {
-            operations: rule.operations,
-            patterns: Vec::new(),
-            covered: Vec::new(),
-            covers_all: false,
-            matches_root: false,
-            mode: rule.mode,
-        }
     }
 
     /// Reports whether the rule matches everything below a directory.
@@ -388,10 +378,10 @@ fn normalized(path: &VPath) -> Option<VPath> {
 }
 
 /// Escapes the characters that mean more than themselves in a pattern.
-fn escape_literal(text: &str) -> String {
+pub(crate) fn escape_literal(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
-        if matches!(char, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!') {
+        if r"*?[]{}\!".contains(char) {
             escaped.push('\\');
         }
         escaped.push(char);

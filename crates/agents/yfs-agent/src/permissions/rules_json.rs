@@ -1,9 +1,8 @@
 //! Permission rules as JSON: a list of `{"operations", "paths", "mode"}`, as in deepagents.
 
-use serde::Deserialize;
 use thiserror::Error;
 
-use super::rules::{AccessKind, BadRule, PermissionRule, PermissionRules, RuleMode};
+use super::rules::{BadRule, PermissionRule, PermissionRules};
 
 /// The reason why the JSON of rules is not accepted.
 #[derive(Debug, Error)]
@@ -17,57 +16,16 @@ pub enum BadRulesFile {
     Rule(#[from] BadRule),
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleJson {
-    operations: Vec<OperationJson>,
-    paths: Vec<String>,
-    #[serde(default)]
-    mode: ModeJson,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum OperationJson {
-    Read,
-    Write,
-}
-
-#[derive(Debug, Default, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ModeJson {
-    #[default]
-    Allow,
-    Deny,
-    Interrupt,
-}
-
 /// Parses rules. They are not compiled yet, so that the caller can add its own.
 pub fn parse_rules(json: &str) -> Result<Vec<PermissionRule>, BadRulesFile> {
-    let rules: Vec<RuleJson> = serde_json::from_str(json)?;
-    let rules: Vec<_> = rules.into_iter().map(RuleJson::into_rule).collect();
+    let rules: Vec<PermissionRule> = serde_json::from_str(json)?;
     PermissionRules::new(rules.clone())?;
     Ok(rules)
 }
 
-impl RuleJson {
-    fn into_rule(self) -> PermissionRule {
-        let operations = self.operations.iter().map(|operation| match operation {
-            OperationJson::Read => AccessKind::Read,
-            OperationJson::Write => AccessKind::Write,
-        });
-        let mode = match self.mode {
-            ModeJson::Allow => RuleMode::Allow,
-            ModeJson::Deny => RuleMode::Deny,
-            ModeJson::Interrupt => RuleMode::Interrupt,
-        };
-        PermissionRule { operations: operations.collect(), paths: self.paths, mode }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::rules::RuleMode, *};
 
     #[test]
     fn rules_are_a_list_of_objects() {

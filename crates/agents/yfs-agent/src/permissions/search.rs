@@ -54,22 +54,22 @@ impl PermittedSearch {
 impl PermittedFs {
     /// Counts an object that a search leaves out.
     pub(super) fn note_left_out(&self, checked: &CheckedPath) {
-        let Some(search) = self.search() else { return };
+        let Some(search) = &self.search else { return };
         if checked.is_directory() {
             search.closed.lock().push(checked.real.clone());
             return;
         }
         search.n_unread.fetch_add(1, Ordering::Relaxed);
-        if let Some(scope) = self.call() {
+        if let Some(scope) = &self.call {
             scope.leave_out(&checked.real);
         }
     }
 
     pub(super) async fn list_permitted(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        if let Some(search) = self.search() {
-            let guard = self.lock().read().await;
+        if let Some(search) = &self.search {
+            let guard = self.lock.read().await;
             let checked = self.check_path(Op::Scandir, path, true).await?;
-            let scope = self.call().cloned().unwrap_or_default();
+            let scope = self.call.clone().unwrap_or_default();
             let mode = self.mode_of(AccessKind::Read, &checked);
             let is_closed = mode == RuleMode::Interrupt
                 && !self.is_granted(Op::Scandir, AccessKind::Read, &checked, &scope);
@@ -94,7 +94,7 @@ impl PermittedFs {
         path: &VPath,
         checked: &CheckedPath,
     ) -> Result<Vec<DirEntry>, FsError> {
-        let entries = self.handle().readdir(&checked.real).await;
+        let entries = self.handle.readdir(&checked.real).await;
         let mut entries =
             entries.map_err(|error| FsError { path: Some(path.as_str().into()), ..error })?;
         entries.retain(|entry| self.shows(checked, entry));
@@ -103,17 +103,19 @@ impl PermittedFs {
 
     /// Reports whether an entry of a directory is listed.
     fn shows(&self, directory: &CheckedPath, entry: &DirEntry) -> bool {
-        let mode_at = |path: &VPath| self.rules().mode_at(AccessKind::Read, path);
+        let mode_at = |path: &VPath| self.rules.mode_at(AccessKind::Read, path);
         let names = directory.places.iter().map(|place| mode_at(&place.join(&entry.name)));
-        let earlier = self.places().of(&entry.id);
+        let earlier = self.places.of(&entry.id);
         let mode = names.chain(earlier.iter().map(mode_at)).max().unwrap_or(RuleMode::Allow);
-        let describes =
-            self.search().is_some_and(|search| search.purpose == SearchPurpose::Descriptions);
+        let describes = self
+            .search
+            .as_ref()
+            .is_some_and(|search| search.purpose == SearchPurpose::Descriptions);
         match mode {
             RuleMode::Allow => true,
             RuleMode::Interrupt if describes => {
                 let checked = CheckedPath::entry_of(directory, entry);
-                let scope = self.call().cloned().unwrap_or_default();
+                let scope = self.call.clone().unwrap_or_default();
                 let shows = self.is_granted(Op::Scandir, AccessKind::Read, &checked, &scope);
                 if !shows {
                     self.note_left_out(&checked);
@@ -133,20 +135,20 @@ impl PermittedFs {
         root: &VPath,
         purpose: SearchPurpose,
     ) -> Result<Option<Self>, FsError> {
-        if self.search().is_some_and(|search| search.purpose != SearchPurpose::Descriptions) {
+        if self.search.as_ref().is_some_and(|search| search.purpose != SearchPurpose::Descriptions)
+        {
             // A part of a search whose root was admitted.
             return Ok(Some(self.clone()));
         }
-        let scope = self.call().cloned().unwrap_or_default();
+        let scope = self.call.clone().unwrap_or_default();
         let asking = self.in_call(&scope);
         let admission = asking.admit(op, &[AccessNeed::read(root)]).await?;
         let checked = admission.paths.first().expect("a call has a need");
-        let is_free = |place: &VPath| {
-            self.rules().strictest_below(AccessKind::Read, place) == RuleMode::Allow
-        };
+        let is_free =
+            |place: &VPath| self.rules.strictest_below(AccessKind::Read, place) == RuleMode::Allow;
         let is_open =
-            checked.places.iter().all(is_free) && self.places().is_empty() && !self.guards_files();
-        if self.search().is_some() {
+            checked.places.iter().all(is_free) && self.places.is_empty() && self.guarded.is_empty();
+        if self.search.is_some() {
             return Ok(Some(self.clone()));
         }
         if is_open && checked.real == *root {
@@ -155,7 +157,7 @@ impl PermittedFs {
         drop(admission);
         // The root shows only the way to these, so the search is one of these. One that the person
         // refuses is left out.
-        for served in self.rules().served_below(root) {
+        for served in self.rules.served_below(root) {
             drop(asking.admit(op, &[AccessNeed::read(&served)]).await);
         }
         Ok(Some(asking.for_search(purpose)))
@@ -163,12 +165,12 @@ impl PermittedFs {
 
     /// Counts the files below the directories that a search did not list.
     async fn count_closed(&self) {
-        let (Some(search), Some(scope)) = (self.search(), self.call()) else { return };
+        let (Some(search), Some(scope)) = (&self.search, &self.call) else { return };
         let closed = std::mem::take(&mut *search.closed.lock());
         for directory in closed {
-            let below = self.handle().walk(&directory, &WalkOptions::default()).await;
+            let below = self.handle.walk(&directory, &WalkOptions::default()).await;
             for found in below.unwrap_or_default() {
-                let mode = self.rules().mode_at(AccessKind::Read, &found.path);
+                let mode = self.rules.mode_at(AccessKind::Read, &found.path);
                 if found.entry.kind == FileKind::File && mode != RuleMode::Deny {
                     scope.leave_out(&found.path);
                 }
@@ -182,7 +184,7 @@ impl PermittedFs {
         options: &WalkOptions,
     ) -> Result<Vec<WalkEntry>, FsError> {
         match self.admit_search(Op::Walk, path, SearchPurpose::Names).await? {
-            None => self.handle().walk(path, options).await,
+            None => self.handle.walk(path, options).await,
             Some(view) => {
                 let found = walk::walk(&view, path, options).await;
                 view.count_closed().await;
@@ -194,12 +196,12 @@ impl PermittedFs {
     pub(super) async fn glob_permitted(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         let Some(view) = self.admit_search(Op::Glob, &query.root, SearchPurpose::Names).await?
         else {
-            return self.handle().glob(query).await;
+            return self.handle.glob(query).await;
         };
         let found = yfs_vfs::glob::glob(&view, query).await;
-        let closed = view.search().map(|search| std::mem::take(&mut *search.closed.lock()));
+        let closed = view.search.as_ref().map(|search| std::mem::take(&mut *search.closed.lock()));
         if let (Some(closed), Some(scope)) =
-            (closed.filter(|closed| !closed.is_empty()), view.call())
+            (closed.filter(|closed| !closed.is_empty()), &view.call)
         {
             // Of the files in directories that were not listed, those count that the search is for.
             let all = GlobQuery { limit: usize::MAX, ..query.clone() };
@@ -222,27 +224,28 @@ impl PermittedFs {
     ) -> Result<GrepResult, FsError> {
         let Some(view) = self.admit_search(Op::Grep, &query.root, SearchPurpose::Contents).await?
         else {
-            return self.handle().grep_each(query, sink).await;
+            return self.handle.grep_each(query, sink).await;
         };
-        if self.search().is_none() {
+        if self.search.is_none() {
             let root = view.narrowed_root(query).await;
             if root != query.root {
                 let narrowed = GrepQuery { root, ..query.clone() };
-                let asking = self.in_call(view.call().unwrap_or(&CallScope::default()));
+                let asking = self.in_call(view.call.as_ref().unwrap_or(&CallScope::default()));
                 return Box::pin(asking.grep_permitted(&narrowed, sink)).await;
             }
         }
         let mut found = yfs_vfs::grep::grep_each(&view, query, sink).await?;
-        let n_unread = view.search().map_or(0, |search| search.n_unread.load(Ordering::Relaxed));
+        let n_unread =
+            view.search.as_ref().map_or(0, |search| search.n_unread.load(Ordering::Relaxed));
         found.n_unreadable = found.n_unreadable.saturating_sub(n_unread);
         Ok(found)
     }
 
     /// Reports whether a directory needs an approval that there is not.
     async fn is_closed(&self, path: &VPath) -> bool {
-        let _guard = self.lock().read().await;
+        let _guard = self.lock.read().await;
         let Ok(checked) = self.check_path(Op::Scandir, path, true).await else { return true };
-        let scope = self.call().cloned().unwrap_or_default();
+        let scope = self.call.clone().unwrap_or_default();
         self.mode_of(AccessKind::Read, &checked) == RuleMode::Interrupt
             && !self.is_granted(Op::Scandir, AccessKind::Read, &checked, &scope)
     }
@@ -304,12 +307,12 @@ impl PermittedFs {
     }
 
     async fn shows_change(&self, path: &VPath, event: &FileChange) -> bool {
-        let mode_at = |path: &VPath| self.rules().mode_at(AccessKind::Read, path);
+        let mode_at = |path: &VPath| self.rules.mode_at(AccessKind::Read, path);
         let is_denied = |path: &VPath| mode_at(path) == RuleMode::Deny;
-        if is_denied(path) || self.places().of(&event.id).iter().any(is_denied) {
+        if is_denied(path) || self.places.of(&event.id).iter().any(is_denied) {
             return false;
         }
-        if self.places().is_empty() {
+        if self.places.is_empty() {
             return true;
         }
         match self.check_path(Op::Watch, path, false).await {

@@ -108,14 +108,19 @@ impl ToolCall {
         };
         let Some(KnownFile { id, read: last, is_same }) = known else {
             let written = self.fs().write(path, data.clone(), &options).await?;
-            let is_unread = !written.created && self.session().memory().lock().is_shared();
+            let is_unread = !written.created && self.session().memory().lock().is_shared;
             let done = self.finish_write(path, data, written).await;
             return Ok(MergedWrite { replaced_unread: is_unread, ..done });
         };
         let base = self.base_of_write(&id, last, &data);
-        let written = match is_same {
-            true => self.write_based(path, &base, data, options).await?,
-            false => self.write_over_another(path, &base, data, &options).await?,
+        let written = match (is_same, &base.content) {
+            (true, _) => self.write_based(path, &base, data, options).await?,
+            // Another file has taken the path of the one that was read.
+            (false, Some(read)) => self.write_merged(path, read, data, &options).await?,
+            (false, None) => {
+                let conflict = WriteConflict::Forgotten;
+                return Err(WriteFailure::Conflict { path: path.clone(), conflict });
+            }
         };
         self.session().memory().lock().close_read(&id, &base);
         Ok(written)
@@ -146,22 +151,6 @@ impl ToolCall {
         }
         let base = content.ok_or_else(|| conflict(WriteConflict::Forgotten))?;
         self.write_merged(path, &base, data, &options).await
-    }
-
-    /// Replaces the content of a file that has taken the path of the one that was read, as a change
-    /// of that one. Changes that do not fit are a conflict.
-    async fn write_over_another(
-        &self,
-        path: &VPath,
-        known: &RememberedRead,
-        data: Bytes,
-        options: &WriteOptions,
-    ) -> Result<MergedWrite, WriteFailure> {
-        let Some(base) = &known.content else {
-            let conflict = WriteConflict::Forgotten;
-            return Err(WriteFailure::Conflict { path: path.clone(), conflict });
-        };
-        self.write_merged(path, base, data, options).await
     }
 
     /// Merges and writes the text of a file in a backend that cannot merge.

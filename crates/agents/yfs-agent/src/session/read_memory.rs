@@ -37,7 +37,7 @@ pub struct RememberedRead {
 }
 
 /// The record of what an agent has read, by file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ReadMemory {
     limits: ReadMemoryLimits,
     files: HashMap<FileId, (u64, RememberedRead)>,
@@ -51,7 +51,8 @@ pub(crate) struct ReadMemory {
     /// first.
     open_reads: VecDeque<(FileId, RememberedRead)>,
     n_open_bytes: usize,
-    is_shared: bool,
+    /// Whether several programs share the session.
+    pub(crate) is_shared: bool,
 }
 
 impl Default for ReadMemoryLimits {
@@ -72,27 +73,8 @@ impl RememberedRead {
 }
 
 impl ReadMemory {
-    pub(crate) fn new(limits: ReadMemoryLimits) -> Self {
-        Self {
-            limits,
-            files: HashMap::new(),
-            places: HashMap::new(),
-            by_use: BTreeMap::new(),
-            n_uses: 0,
-            n_bytes: 0,
-            open_reads: VecDeque::new(),
-            n_open_bytes: 0,
-            is_shared: false,
-        }
-    }
-
-    /// Sets whether several programs share the session.
-    pub(crate) fn set_shared(&mut self, is_shared: bool) {
-        self.is_shared = is_shared;
-    }
-
-    pub(crate) fn is_shared(&self) -> bool {
-        self.is_shared
+    pub(crate) fn new(limits: ReadMemoryLimits, is_shared: bool) -> Self {
+        Self { limits, is_shared, ..Self::default() }
     }
 
     /// Records a read by one of the programs that share the session.

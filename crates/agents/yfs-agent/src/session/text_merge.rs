@@ -34,7 +34,7 @@ struct LineChange {
 /// # Errors
 ///
 /// Fails if both changed the same lines in different ways, or lines that touch.
-pub fn merge_texts(base: &str, theirs: &str, ours: &str) -> Result<String, MergeConflict> {
+pub(super) fn merge_texts(base: &str, theirs: &str, ours: &str) -> Result<String, MergeConflict> {
     let base_lines: Vec<&str> = base.split_inclusive('\n').collect();
     let mut theirs = line_changes(&base_lines, theirs).into_iter().peekable();
     let mut ours = line_changes(&base_lines, ours).into_iter().peekable();

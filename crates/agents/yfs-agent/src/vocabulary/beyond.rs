@@ -4,39 +4,35 @@
 mod undo_session;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, ChangesOptions, CreateMode};
 
-use self::undo_session::{UndoSessionResult, undo_session};
+use self::undo_session::undo_session;
 use super::{
-    patch_files::{PatchFilesResult, apply_patch},
-    shared::{ToolFailure, ToolOutcome, path_of, text_reply, tool, unified_diff},
+    patch_files::apply_patch,
+    shared::{as_error, path_of, unified_diff},
 };
 use crate::{
-    catalog::{RegisteredTool, TextResult, ToolNeed},
     history::FileHistory,
     json_query::{DocumentFormat, JsonQuery, QueryDialect},
     large_results::{keep_items, keep_large_result},
-    tool::{ToolAnnotations, ToolReply},
+    registered_tool::RegisteredTool,
     tool_call::ToolCall,
+    tool_outcome::{ToolAnswer, ToolFailure, ToolOutcome, in_words, text_answer},
 };
 
 /// The most versions or changes of one reply.
 const MAX_LISTED: usize = 1_000;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct HistoryInput {
+records! { arguments:
+HistoryInput {
     /// Absolute path of the file.
     path: String,
     /// The greatest number of versions: the latest are returned. Default 50.
     limit: Option<usize>,
 }
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct DiffVersionsInput {
+DiffVersionsInput {
     /// Absolute path of the file.
     path: String,
     /// Number of the older version.
@@ -44,19 +40,13 @@ struct DiffVersionsInput {
     /// Number of the newer version; the current content if absent.
     to: Option<u64>,
 }
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct RestoreVersionInput {
+RestoreVersionInput {
     /// Absolute path of the file.
     path: String,
     /// Number of the version.
     version: u64,
 }
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ChangesSinceInput {
+ChangesSinceInput {
     /// The cursor of an earlier reply. If absent, the session goes on where it was; its first call
     /// returns the cursor of now.
     cursor: Option<String>,
@@ -64,10 +54,7 @@ struct ChangesSinceInput {
     #[serde(default)]
     own: bool,
 }
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct QueryInput {
+QueryInput {
     /// Absolute path of a file of JSON, JSON lines, YAML, CSV, TSV or Parquet. Rows of a table are
     /// objects.
     path: String,
@@ -81,27 +68,16 @@ struct QueryInput {
     #[serde(default)]
     slurp: bool,
 }
-
-/// The language of a query.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum QueryDialectInput {
-    #[default]
-    Jq,
-    Jql,
-    Sql,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-struct HistoryResult {
+records! { results:
+HistoryResult {
     /// The versions, oldest first.
     versions: Vec<ListedVersion>,
     /// Whether there are older ones.
     truncated: bool,
 }
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct ListedVersion {
+ListedVersion {
     /// The number of the version.
     number: u64,
     /// When it was made, in milliseconds since 1970.
@@ -113,9 +89,7 @@ struct ListedVersion {
     /// Whether it is the current content.
     current: bool,
 }
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct ChangesSinceResult {
+ChangesSinceResult {
     /// The changes, oldest first.
     changes: Vec<ListedChange>,
     /// The cursor for the next call.
@@ -123,9 +97,7 @@ struct ChangesSinceResult {
     /// Whether there are more already.
     more: bool,
 }
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct ListedChange {
+ListedChange {
     /// `created`, `changed`, `moved` or `removed`.
     kind: &'static str,
     /// The path.
@@ -135,73 +107,48 @@ struct ListedChange {
     /// The author, as `kind:name`.
     actor: Option<String>,
 }
+}
+
+/// The language of a query.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum QueryDialectInput {
+    #[default]
+    Jq,
+    Jql,
+    Sql,
+}
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<RegisteredTool> {
-    let (read, change) = (ToolAnnotations::reading(), ToolAnnotations::changing());
-    vec![
-        tool::<_, HistoryResult, _, _>(
-            "history",
-            "List versions",
+    tools! { as_error;
+        history "List versions" READS:
             "Lists the versions of a file: number, time, author, label.",
-            read,
-            history,
-        )
-        .needs(ToolNeed::History),
-        tool::<_, TextResult, _, _>(
-            "diff_versions",
-            "Compare versions",
+            needs(|session| session.history().is_some());
+        diff_versions "Compare versions" READS:
             "Returns a unified diff of two versions of a file.",
-            read,
-            diff_versions,
-        )
-        .needs(ToolNeed::History),
-        tool::<_, TextResult, _, _>(
-            "restore",
-            "Restore a version",
+            needs(|session| session.history().is_some());
+        restore "Restore a version" CHANGES:
             "Makes an earlier version the content of its file again. No version is lost, and \
              edits by others at the same time are kept.",
-            change,
-            restore,
-        )
-        .needs(ToolNeed::History),
-        tool::<_, UndoSessionResult, _, _>(
-            "undo_session",
-            "Undo this session",
+            needs(|session| session.history().is_some());
+        undo_session "Undo this session" SETS:
             "Undoes all changes of files that this session made. What others changed later stays.",
-            change.idempotent(),
-            undo_session,
-        )
-        .needs(ToolNeed::History),
-        tool::<_, ChangesSinceResult, _, _>(
-            "changes_since",
-            "List changes",
-            "Lists what changed since a cursor, and who changed it.",
-            ToolAnnotations { idempotent: false, ..read },
-            changes_since,
-        ),
-        tool::<_, TextResult, _, _>(
-            "query",
-            "Query JSON",
+            needs(|session| session.history().is_some());
+        changes_since "List changes" READS_ON:
+            "Lists what changed since a cursor, and who changed it.";
+        query "Query JSON" READS:
             "Runs a jq filter, JQL or SQL over a file of JSON, JSON lines, YAML, CSV, TSV or \
              Parquet, and returns the results one per line. Time, memory and the length of the \
              results are limited.",
-            read,
-            query,
-        )
-        .needs(ToolNeed::JsonQuery),
-        tool::<_, PatchFilesResult, _, _>(
-            "apply_patch",
-            "Apply a patch",
+            needs(|session| session.json_query().is_some());
+        apply_patch "Apply a patch" CHANGES:
             "Applies a patch to any number of files: all of it or nothing. The patch begins with \
              `*** Begin Patch`, ends with `*** End Patch`, and between them adds (`*** Add File: \
              PATH`, lines with +), deletes (`*** Delete File: PATH`), or updates files (`*** \
              Update File: PATH`, perhaps `*** Move to: PATH`, then hunks that begin with `@@` and \
-             have lines with a space, - or +).",
-            change,
-            apply_patch,
-        ),
-    ]
+             have lines with a space, - or +).";
+    }
 }
 
 fn history_of(call: &ToolCall) -> Result<&dyn FileHistory, ToolFailure> {
@@ -217,7 +164,7 @@ async fn readable_path(call: &ToolCall, text: &str) -> Result<VPath, ToolFailure
     Ok(path)
 }
 
-async fn history(call: ToolCall, input: HistoryInput) -> ToolOutcome {
+async fn history(call: ToolCall, input: HistoryInput) -> ToolOutcome<HistoryResult> {
     let path = readable_path(&call, &input.path).await?;
     let listed = history_of(&call)?.list_versions(&path).await?;
     let n_listed = listed.len();
@@ -239,7 +186,7 @@ async fn history(call: ToolCall, input: HistoryInput) -> ToolOutcome {
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     let truncated = versions.len() < n_listed;
-    Ok(ToolReply::text(text).with_structured(&HistoryResult { versions, truncated }))
+    Ok(ToolAnswer::new(text, &HistoryResult { versions, truncated }))
 }
 
 async fn diff_versions(call: ToolCall, input: DiffVersionsInput) -> ToolOutcome {
@@ -258,7 +205,7 @@ async fn diff_versions(call: ToolCall, input: DiffVersionsInput) -> ToolOutcome 
     };
     let names = (format!("{path} (version {})", input.from), format!("{path} ({name})"));
     let diff = unified_diff(old, new, (&names.0, &names.1), 3);
-    Ok(text_reply(keep_large_result(&call, diff).await))
+    Ok(text_answer(keep_large_result(&call, diff).await))
 }
 
 async fn restore(call: ToolCall, input: RestoreVersionInput) -> ToolOutcome {
@@ -268,18 +215,21 @@ async fn restore(call: ToolCall, input: RestoreVersionInput) -> ToolOutcome {
     call.read(&path).await?;
     let written = call.write(&path, data, CreateMode::Never).await?;
     let text = format!("Restored version {} of {path}{}", input.version, written.note());
-    Ok(text_reply(text))
+    Ok(text_answer(text))
 }
 
-async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome {
-    let remembered = call.session().change_cursor().lock().clone();
+async fn changes_since(
+    call: ToolCall,
+    input: ChangesSinceInput,
+) -> ToolOutcome<ChangesSinceResult> {
+    let remembered = call.session().cursor().lock().clone();
     let cursor = input.cursor.map(ChangeCursor::new).or(remembered);
     let Some(cursor) = cursor else {
         let now = call.fs().cursor().await?;
-        call.session().change_cursor().lock().replace(now.clone());
-        let result =
-            ChangesSinceResult { changes: Vec::new(), cursor: now.as_str().into(), more: false };
-        return Ok(ToolReply::text("Changes from now on will be listed").with_structured(&result));
+        call.session().cursor().lock().replace(now.clone());
+        let (changes, cursor) = (Vec::new(), now.as_str().into());
+        let result = ChangesSinceResult { changes, cursor, more: false };
+        return Ok(ToolAnswer::new("Changes from now on will be listed", &result));
     };
     let max_chars = call.session().limits().max_list_chars;
     let mut limit = MAX_LISTED;
@@ -292,7 +242,7 @@ async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome 
         }
         limit /= 2;
     };
-    call.session().change_cursor().lock().replace(page.next.clone());
+    call.session().cursor().lock().replace(page.next.clone());
     let lines = changes.iter().map(|change| {
         let by = change.actor.as_ref().map_or(String::new(), |actor| format!(" by {actor}"));
         let from = change.from.as_ref().map_or(String::new(), |from| format!(" from {from}"));
@@ -304,7 +254,7 @@ async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome 
     };
     let cursor = page.next.as_str().to_owned();
     let result = ChangesSinceResult { changes, cursor, more: page.more };
-    Ok(ToolReply::text(text).with_structured(&result))
+    Ok(ToolAnswer::new(text, &result))
 }
 
 async fn changes_after(
@@ -313,12 +263,9 @@ async fn changes_after(
     limit: usize,
 ) -> Result<ChangePage, ToolFailure> {
     let options = ChangesOptions { limit, ..ChangesOptions::default() };
-    let page = call.fs().changes(cursor, &options).await;
-    page.map_err(|error| match error.is_cursor_lost() {
-        true => ToolFailure::refused(
-            "the cursor is too old: list the files again, and call without a cursor",
-        ),
-        false => error.into(),
+    in_words(call.fs().changes(cursor, &options).await, |error| {
+        let words = "the cursor is too old: list the files again, and call without a cursor";
+        error.is_cursor_lost().then(|| words.to_owned())
     })
 }
 
@@ -365,5 +312,5 @@ async fn query(call: ToolCall, input: QueryInput) -> ToolOutcome {
     if found.truncated {
         text.push_str("\n... [results truncated, make the query more specific]");
     }
-    Ok(text_reply(keep_large_result(&call, text).await))
+    Ok(text_answer(keep_large_result(&call, text).await))
 }

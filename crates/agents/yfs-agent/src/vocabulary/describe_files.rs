@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{
@@ -12,12 +10,12 @@ use yfs_artifacts::{
 };
 use yfs_vfs::{FileSystem, FileSystemExt, FsCode, FsError, FsView, Op, WalkOptions};
 
-use super::shared::{ToolFailure, ToolOutcome, path_of, tool};
+use super::shared::{as_error, path_of};
 use crate::{
-    catalog::RegisteredTool,
     large_results::MAX_RESULT_CHARS,
-    tool::{ToolAnnotations, ToolReply},
+    registered_tool::RegisteredTool,
     tool_call::ToolCall,
+    tool_outcome::{ToolAnswer, ToolFailure, ToolOutcome},
     work_budget::{WorkCost, WorkShare},
 };
 
@@ -27,38 +25,15 @@ const DEFAULT_PREVIEW_TOKENS: usize = 200;
 /// The most tokens of a reply, by the estimate of four characters for each.
 const MAX_TOKENS: usize = MAX_RESULT_CHARS / 4;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct FileStatsInput {
+records! { arguments:
+FileStatsInput {
     /// Absolute path of the file.
     path: String,
     /// The greatest length of the preview, in tokens of about four characters; 0 for none. Default
     /// 200.
     preview: Option<usize>,
 }
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct FileStatsResult {
-    /// The path of the file.
-    path: String,
-    /// The media type.
-    mime: String,
-    /// The size in bytes.
-    size: u64,
-    /// The version of the content that was counted.
-    version: Option<String>,
-    /// An object with one member, named Json, JsonArray, Csv, Html, Markdown, Text or Binary; null
-    /// if it is too long for a reply.
-    stats: Option<Value>,
-    /// What the statistics leave out, and what is wrong with the content.
-    notes: Vec<String>,
-    /// The beginning of the content, or its structure.
-    preview: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ContextInput {
+ContextInput {
     /// Absolute paths of files and directories. Default `/`.
     #[serde(default)]
     paths: Vec<String>,
@@ -82,9 +57,27 @@ struct ContextInput {
     #[serde(default)]
     ignored: bool,
 }
+}
 
-#[derive(Debug, Serialize, JsonSchema)]
-struct ContextResult {
+records! { results:
+FileStatsResult {
+    /// The path of the file.
+    path: String,
+    /// The media type.
+    mime: String,
+    /// The size in bytes.
+    size: u64,
+    /// The version of the content that was counted.
+    version: Option<String>,
+    /// An object with one member, named Json, JsonArray, Csv, Html, Markdown, Text or Binary; null
+    /// if it is too long for a reply.
+    stats: Option<Value>,
+    /// What the statistics leave out, and what is wrong with the content.
+    notes: Vec<String>,
+    /// The beginning of the content, or its structure.
+    preview: Option<String>,
+}
+ContextResult {
     /// The text of the reply.
     content: String,
     /// Its estimated number of tokens.
@@ -96,32 +89,22 @@ struct ContextResult {
     /// The number of those that have a preview.
     previewed: usize,
 }
+}
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<RegisteredTool> {
-    let read = ToolAnnotations::reading();
-    vec![
-        tool::<_, FileStatsResult, _, _>(
-            "file_stats",
-            "Describe a file",
+    tools! { as_error;
+        file_stats "Describe a file" READS:
             "Returns what a file contains without reading it whole: type, size, counts, columns or \
-             schema, headings, and a preview. Use it before reading a large file.",
-            read,
-            file_stats,
-        ),
-        tool::<_, ContextResult, _, _>(
-            "context",
-            "Describe many files",
+             schema, headings, and a preview. Use it before reading a large file.";
+        context "Describe many files" READS:
             "Lists the files of a tree with sizes, types and previews, within a number of tokens. \
              What does not fit is summed up by directory. Files that need a person's approval are \
-             left out.",
-            read,
-            context,
-        ),
-    ]
+             left out.";
+    }
 }
 
-async fn file_stats(call: ToolCall, input: FileStatsInput) -> ToolOutcome {
+async fn file_stats(call: ToolCall, input: FileStatsInput) -> ToolOutcome<FileStatsResult> {
     let path = path_of(&input.path)?;
     let analyses = analyses_of(&call, call.fs().clone());
     let analysis = within_budget(&call, analyses.analysis_of(&path)).await??;
@@ -144,7 +127,7 @@ async fn file_stats(call: ToolCall, input: FileStatsInput) -> ToolOutcome {
         notes: analysis.notes.clone(),
         preview,
     };
-    Ok(ToolReply::text(text_kept).with_structured(&result))
+    Ok(ToolAnswer::new(text_kept, &result))
 }
 
 fn stats_text(path: &str, analysis: &FileAnalysis, preview: Option<&str>) -> String {
@@ -160,7 +143,7 @@ fn stats_text(path: &str, analysis: &FileAnalysis, preview: Option<&str>) -> Str
     text
 }
 
-async fn context(call: ToolCall, input: ContextInput) -> ToolOutcome {
+async fn context(call: ToolCall, input: ContextInput) -> ToolOutcome<ContextResult> {
     let default = ContextRequest::default();
     let max_tokens = input.max_tokens.unwrap_or(default.max_tokens);
     if max_tokens > MAX_TOKENS {
@@ -208,7 +191,7 @@ async fn context(call: ToolCall, input: ContextInput) -> ToolOutcome {
         listed: rendered.n_listed,
         previewed: rendered.n_previewed,
     };
-    Ok(ToolReply::text(rendered.text).with_structured(&result))
+    Ok(ToolAnswer::new(rendered.text, &result))
 }
 
 /// Returns the analyses that the session keeps, of the files that `fs` shows.

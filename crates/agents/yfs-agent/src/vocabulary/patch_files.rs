@@ -16,15 +16,14 @@ use std::{
     time::Duration,
 };
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use self::{
     envelope::parse_patch,
     file_changes::{PatchPlan, PatchProgress, StepFailure},
 };
-use super::shared::{ToolFailure, ToolOutcome, path_of};
-use crate::{tool::ToolReply, tool_call::ToolCall};
+use crate::{
+    tool_call::ToolCall,
+    tool_outcome::{ToolAnswer, ToolFailure, ToolOutcome},
+};
 
 /// How often a patch is applied again because a file changed meanwhile. Each time, another writer
 /// has finished.
@@ -33,18 +32,18 @@ const MAX_ATTEMPTS: usize = 500;
 /// The longest pause before a patch is applied again.
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PatchFilesInput {
+records! { arguments:
+pub(super) PatchFilesInput {
     /// The patch, from `*** Begin Patch` to `*** End Patch`.
     patch: String,
     /// Whether the operations before one that fails are kept. Default false: all or nothing.
     #[serde(default)]
     keep_earlier: bool,
 }
+}
 
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct PatchFilesResult {
+records! { results:
+pub(super) PatchFilesResult {
     /// The paths of new files.
     added: Vec<String>,
     /// The paths of changed files, after their moves.
@@ -52,9 +51,13 @@ pub(super) struct PatchFilesResult {
     /// The paths of deleted files.
     deleted: Vec<String>,
 }
+}
 
 /// Applies a patch.
-pub(super) async fn apply_patch(call: ToolCall, input: PatchFilesInput) -> ToolOutcome {
+pub(super) async fn apply_patch(
+    call: ToolCall,
+    input: PatchFilesInput,
+) -> ToolOutcome<PatchFilesResult> {
     let operations = parse_patch(&input.patch)?;
     if input.keep_earlier {
         let mut done = PatchPlan::default();
@@ -68,15 +71,15 @@ pub(super) async fn apply_patch(call: ToolCall, input: PatchFilesInput) -> ToolO
                 }
             }
         }
-        return Ok(reply_of(done));
+        return Ok(answer_of(done));
     }
-    Ok(reply_of(apply_all(&call, &operations).await?))
+    Ok(answer_of(apply_all(&call, &operations).await?))
 }
 
-fn reply_of(plan: PatchPlan) -> ToolReply {
+fn answer_of(plan: PatchPlan) -> ToolAnswer<PatchFilesResult> {
     let text = format!("Success. Updated the following files:\n{}", plan.summary());
     let PatchPlan { added, modified, deleted, .. } = plan;
-    ToolReply::text(text).with_structured(&PatchFilesResult { added, modified, deleted })
+    ToolAnswer::new(text, &PatchFilesResult { added, modified, deleted })
 }
 
 async fn apply_all(

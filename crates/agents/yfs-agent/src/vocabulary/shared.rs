@@ -1,100 +1,21 @@
 //! What several vocabularies need.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use similar::TextDiff;
-use thiserror::Error;
 use yfs_types::path::VPath;
-use yfs_vfs::{EditRefusal, FsError};
+use yfs_vfs::{FsError, LinePage, MoveOptions, RemoveOptions, TextReplacement};
 
-use crate::{
-    agent_path::{AgentPathError, parse_agent_path},
-    catalog::{RegisteredTool, TextResult, ToolWords},
-    session::WriteFailure,
-    tool::{ToolAnnotations, ToolReply},
-    tool_call::ToolCall,
-};
+use crate::{agent_path::parse_agent_path, tool_call::ToolCall, tool_outcome::ToolFailure};
 
-/// The failure of a tool, as text for the model.
-#[derive(Debug, Clone, Error)]
-pub(super) enum ToolFailure {
-    /// The path is not one that an agent may use.
-    #[error(transparent)]
-    Path(#[from] AgentPathError),
-    /// The filesystem rejected the call.
-    #[error("{}", describe(.0))]
-    Fs(#[from] FsError),
-    /// A write was rejected.
-    #[error("{}", describe_write(.0))]
-    Write(#[from] WriteFailure),
-    /// The tool rejected the call.
-    #[error("{0}")]
-    Refused(String),
+/// Returns a failure as `Error: ...`.
+pub(super) fn as_error(failure: ToolFailure) -> String {
+    format!("Error: {failure}")
 }
 
-/// The result of a tool's work.
-pub(super) type ToolOutcome = Result<ToolReply, ToolFailure>;
-
-impl ToolFailure {
-    pub(super) fn refused(text: impl Into<String>) -> Self {
-        Self::Refused(text.into())
-    }
-}
-
-/// Makes a reply of text, whose structured result has the same text.
-pub(super) fn text_reply(text: impl Into<String>) -> ToolReply {
-    let content = text.into();
-    ToolReply::text(content.clone()).with_structured(&TextResult { content })
-}
-
-/// Returns the reply of a tool that reports failures as `Error: ...`.
-pub(super) fn or_error(outcome: ToolOutcome) -> ToolReply {
-    outcome.unwrap_or_else(|failure| ToolReply::error(format!("Error: {failure}")))
-}
-
-/// Returns the reply of a tool that reports failures by their message alone.
-pub(super) fn by_message(outcome: ToolOutcome) -> ToolReply {
-    outcome.unwrap_or_else(|failure| ToolReply::error(failure.to_string()))
-}
-
-/// Makes a tool that reports failures as `Error: ...`.
-pub(super) fn tool<I, O, F, R>(
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    annotations: ToolAnnotations,
-    run: F,
-) -> RegisteredTool
-where
-    I: DeserializeOwned + JsonSchema,
-    O: JsonSchema,
-    F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
-    R: Future<Output = ToolOutcome> + Send + 'static,
-{
-    let words = ToolWords { name, title, description };
-    reporting_tool::<I, O, F, R>(words, annotations, run, or_error)
-}
-
-/// Makes a tool whose failures `report` turns into replies.
-pub(super) fn reporting_tool<I, O, F, R>(
-    words: ToolWords,
-    annotations: ToolAnnotations,
-    run: F,
-    report: fn(ToolOutcome) -> ToolReply,
-) -> RegisteredTool
-where
-    I: DeserializeOwned + JsonSchema,
-    O: JsonSchema,
-    F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
-    R: Future<Output = ToolOutcome> + Send + 'static,
-{
-    let run = move |call, input| {
-        let outcome = run(call, input);
-        async move { report(outcome.await) }
-    };
-    RegisteredTool::new::<I, O, _, _>(words, annotations, run)
+/// Returns the message of a failure.
+pub(super) fn as_message(failure: ToolFailure) -> String {
+    failure.to_string()
 }
 
 /// Returns the path that an agent wrote.
@@ -102,29 +23,56 @@ pub(super) fn path_of(text: &str) -> Result<VPath, ToolFailure> {
     Ok(parse_agent_path(text)?)
 }
 
-/// Returns an error of the filesystem with its cause, if that says more.
-fn describe(error: &FsError) -> String {
-    match &error.source {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
+/// Returns the text of a file. `path` is what the failure calls it.
+pub(super) fn text_of<'a>(path: &str, data: &'a [u8]) -> Result<&'a str, ToolFailure> {
+    let not_text = |_| ToolFailure::refused(format!("{path} is not UTF-8 text"));
+    std::str::from_utf8(data).map_err(not_text)
 }
 
-fn describe_write(failure: &WriteFailure) -> String {
-    match failure {
-        WriteFailure::Fs(error) => describe(error),
-        failure => failure.to_string(),
+/// Returns the first lines of a page exactly as in the file: pages joined are the file.
+pub(super) fn exact_lines(page: &LinePage, n_lines: usize) -> String {
+    let mut content = page.lines[..n_lines].join("\n");
+    if n_lines > 0 && (n_lines < page.lines.len() || page.ends_with_newline) {
+        content.push('\n');
     }
+    content
 }
 
-/// Returns the reason of a rejected edit, if that is what the error is.
-pub(super) fn edit_refusal(failure: &ToolFailure) -> Option<&EditRefusal> {
-    match failure {
-        ToolFailure::Fs(error) | ToolFailure::Write(WriteFailure::Fs(error)) => {
-            error.edit_refusal()
-        }
-        _ => None,
-    }
+/// Returns lines with their numbers, beginning with `first`.
+pub(super) fn numbered(first: u64, lines: &[impl Display], separator: char) -> String {
+    let rows = (first..).zip(lines).map(|(number, line)| format!("{number:>6}{separator}{line}"));
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a number of bytes in the largest unit of 1,024 to the power of the unit's position that
+/// it reaches.
+pub(super) fn in_units<'a>(n_bytes: u64, units: &[&'a str]) -> (f64, &'a str) {
+    let unit = (n_bytes.max(1).ilog2() as usize / 10).min(units.len() - 1);
+    (n_bytes as f64 / (1_u64 << (10 * unit)) as f64, units[unit])
+}
+
+/// Removes a file, or a directory with all its content.
+pub(super) async fn remove(call: &ToolCall, path: &VPath, recursive: bool) -> Result<(), FsError> {
+    call.fs().rm(path, &RemoveOptions { recursive, force: false }).await
+}
+
+/// Moves a file or directory to a path at which there is nothing.
+pub(super) async fn rename(
+    call: &ToolCall,
+    from: &VPath,
+    to: &VPath,
+    parents: bool,
+) -> Result<(), FsError> {
+    call.fs().mv(from, to, &MoveOptions { replace: false, parents }).await
+}
+
+/// Replaces a text that must occur exactly once.
+pub(super) fn replaced_once(
+    text: &str,
+    old: &str,
+    new: &str,
+) -> Result<String, yfs_vfs::EditRefusal> {
+    TextReplacement::once(old, new).apply(text).map(|(text, _)| text)
 }
 
 /// Returns a unified diff; empty if the texts are equal.

@@ -9,13 +9,14 @@ use std::{
 };
 
 use expect_test::{Expect, expect};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use yfs::{SealedDirectory, UnlockKey, Workspace, WorkspaceOptions};
 use yfs_agent::{
     AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary,
     audit::{
         AuditDirectoryLimits, AuditQuery, AuditRecord, AuditSink, DirectoryAuditSink,
-        MemoryAuditSink, select_audit_records,
+        select_audit_records,
     },
 };
 use yfs_agent_workspace::{audit_directory_of, open_workspace_audit};
@@ -27,6 +28,26 @@ use yfs_vfs::{
 
 /// Tells the process that the test below starts which directory to write to.
 const CHILD_DIRECTORY: &str = "YFS_TEST_AUDIT_DIRECTORY";
+
+#[derive(Debug, Default)]
+struct RecordsInMemory(Mutex<Vec<AuditRecord>>);
+
+impl RecordsInMemory {
+    fn select(&self, query: &AuditQuery) -> Vec<AuditRecord> {
+        let records = self.0.lock();
+        let selected = records.iter().rev().filter(|record| record.is_selected_by(query));
+        let limit = query.limit.unwrap_or(usize::MAX);
+        let mut selected: Vec<_> = selected.take(limit).cloned().collect();
+        selected.reverse();
+        selected
+    }
+}
+
+impl AuditSink for RecordsInMemory {
+    fn record(&self, record: AuditRecord) {
+        self.0.lock().push(record);
+    }
+}
 
 fn session(sink: Arc<dyn AuditSink>) -> AgentSession {
     session_over(Arc::new(MemoryFs::new()), sink)
@@ -67,7 +88,7 @@ fn check(records: &[AuditRecord], expected: Expect) {
 
 #[tokio::test]
 async fn calls_and_changes_are_recorded() {
-    let sink = Arc::new(MemoryAuditSink::new(100));
+    let sink = Arc::new(RecordsInMemory::default());
     let session = session(sink.clone());
     call(&session, "write_file", json!({"file_path": "/a", "content": "one"})).await;
     let edit = |old| json!({"file_path": "/a", "old_string": old, "new_string": "1"});
@@ -133,7 +154,7 @@ impl FsGuard for EndlessWrites {
 
 #[test]
 fn a_dropped_call_is_recorded() {
-    let sink = Arc::new(MemoryAuditSink::new(100));
+    let sink = Arc::new(RecordsInMemory::default());
     let fs = GuardedFs::new(Arc::new(MemoryFs::new()), EndlessWrites);
     let session = session_over(Arc::new(fs), sink.clone());
     let catalog = ToolCatalog::new(&[ToolVocabulary::FileTools]).expect("names differ");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::waiting_server::WaitingServer;
+use crate::tests::WaitingServer;
 
 /// Sends a message in a session, and returns the response when it begins.
 async fn post(

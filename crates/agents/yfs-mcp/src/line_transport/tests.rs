@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::waiting_server::WaitingServer;
+use crate::tests::WaitingServer;
 
 /// A client that writes lines.
 struct LineClient {

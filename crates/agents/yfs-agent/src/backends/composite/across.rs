@@ -37,6 +37,17 @@ impl CrossCopy<'_> {
         let (path, dest) = (Some(self.from.as_str().into()), Some(self.to.as_str().into()));
         FsError { op: self.op, path, dest, ..error }
     }
+
+    /// Checks that the source may replace what is at the destination.
+    fn check_kinds(&self, source: &Stat, target: Option<&Stat>) -> Result<(), FsError> {
+        match (source.is_directory(), target.map(Stat::is_directory)) {
+            _ if self.to.starts_with(self.from) => self.fail(FsCode::EINVAL),
+            (true, Some(false)) => self.fail(FsCode::ENOTDIR),
+            (false, Some(true)) => self.fail(FsCode::EISDIR),
+            _ if source.kind == FileKind::Other => self.fail(FsCode::EINVAL),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl CompositeFs {
@@ -52,10 +63,7 @@ impl CompositeFs {
         if source.is_directory() && !options.recursive {
             return call.fail(FsCode::EISDIR);
         }
-        if to.starts_with(from) {
-            return call.fail(FsCode::EINVAL);
-        }
-        self.check_kinds(call, &source, target.as_ref())?;
+        call.check_kinds(&source, target.as_ref())?;
         let copied = self.copy_checked(call, &source, target.as_ref()).await;
         copied.map(drop).map_err(|error| call.lift(error))
     }
@@ -72,10 +80,7 @@ impl CompositeFs {
         }
         let source = self.lstat(from).await.map_err(|error| call.lift(error))?;
         let target = self.target_of(call, options.replace, options.parents).await?;
-        if to.starts_with(from) {
-            return call.fail(FsCode::EINVAL);
-        }
-        self.check_kinds(call, &source, target.as_ref())?;
+        call.check_kinds(&source, target.as_ref())?;
         if target.as_ref().is_some_and(Stat::is_directory) {
             let entries = self.readdir(to).await.map_err(|error| call.lift(error))?;
             if !entries.is_empty() {
@@ -108,20 +113,6 @@ impl CompositeFs {
                 }
             }
             Err(error) => Err(call.lift(error)),
-        }
-    }
-
-    fn check_kinds(
-        &self,
-        call: CrossCopy<'_>,
-        source: &Stat,
-        target: Option<&Stat>,
-    ) -> Result<(), FsError> {
-        match (source.is_directory(), target.map(Stat::is_directory)) {
-            (true, Some(false)) => call.fail(FsCode::ENOTDIR),
-            (false, Some(true)) => call.fail(FsCode::EISDIR),
-            _ if source.kind == FileKind::Other => call.fail(FsCode::EINVAL),
-            _ => Ok(()),
         }
     }
 

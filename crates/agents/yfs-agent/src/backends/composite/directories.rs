@@ -1,9 +1,9 @@
 //! The directories that exist only because a prefix lies in them.
 
-use yfs_types::{hash::ContentHash, id::FileId, path::VPath};
+use yfs_types::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, Stat};
 
-use super::CompositeFs;
+use super::{CompositeFs, id_of};
 
 impl CompositeFs {
     /// Returns the description of an object. A directory above a prefix exists in any case.
@@ -23,7 +23,7 @@ impl CompositeFs {
             }
             Err(error) if !is_missing(&error) || !self.holds_prefix(path) => at.lift(Err(error)),
             // A prefix hides what its place holds otherwise.
-            _ => Ok(Stat::new(prefix_id(path), FileKind::Directory)),
+            _ => Ok(Stat::new(id_of(&format!("prefix\0{path}")), FileKind::Directory)),
         }
     }
 
@@ -52,12 +52,4 @@ impl CompositeFs {
 
 fn is_missing(error: &FsError) -> bool {
     matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR)
-}
-
-/// Makes the id of a directory that exists only because of a prefix.
-fn prefix_id(path: &VPath) -> FileId {
-    let mark = ContentHash::of(format!("prefix\0{path}").as_bytes());
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&mark.as_bytes()[..16]);
-    FileId::from_bytes(bytes)
 }

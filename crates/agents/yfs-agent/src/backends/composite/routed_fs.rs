@@ -36,17 +36,12 @@ impl CompositeFs {
         Ok(Some((source.route, source.inner, target.inner)))
     }
 
-    /// Reports whether one filesystem can answer a search below a path.
-    fn is_uniform(&self, path: &VPath) -> bool {
-        !self.has_prefix_below(path)
-    }
-
     async fn walk_routed(
         &self,
         path: &VPath,
         options: &WalkOptions,
     ) -> Result<Vec<WalkEntry>, FsError> {
-        if !self.is_uniform(path) {
+        if self.has_prefix_below(path) {
             return walk::walk(self, path, options).await;
         }
         let at = self.route(Op::Walk, path)?;
@@ -234,7 +229,7 @@ impl FileSystem for CompositeFs {
     ) -> Result<GrepResult, FsError> {
         let is_anchored = |glob: &String| glob.starts_with('/') || glob.contains("{/");
         let has_anchored = query.include.iter().chain(&query.exclude).any(is_anchored);
-        if has_anchored || !self.is_uniform(&query.root) {
+        if has_anchored || self.has_prefix_below(&query.root) {
             return grep::grep_each(self, query, sink).await;
         }
         let at = self.route(Op::Grep, &query.root)?;

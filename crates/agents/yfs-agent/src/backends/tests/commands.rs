@@ -7,7 +7,7 @@ use yfs_vfs::{CancellationToken, FileSystemExt};
 use super::{
     super::{
         AgentBackend, ContainerShell, HostShell, LocalBackend, SandboxBackend,
-        find_container_engine, parse_agent_path,
+        find_container_engine, transfer::transfer_path,
     },
     parse,
 };
@@ -184,7 +184,7 @@ async fn local_paths_stay_below_the_root() {
     }
     assert_eq!(std::fs::read_to_string(outside.path().join("secret")).unwrap(), "SECRET");
     for text in ["../x", "/a/../b", "~", "~/x", "C:/x", "C:\\x", "a\\b", "lib/app", "", "/\0"] {
-        assert!(parse_agent_path(text).is_err(), "{text:?}");
+        assert!(transfer_path(text).is_err(), "{text:?}");
     }
-    assert_eq!(parse_agent_path("//lib/./app").unwrap(), parse("/lib/app"));
+    assert_eq!(transfer_path("//lib/./app").unwrap(), parse("/lib/app"));
 }

@@ -69,7 +69,7 @@ async fn apply(fs: &dyn FileSystem, step: &TreeStep) {
 
 /// Checks that a listed path is one that may be read or needs a question.
 async fn check_listed(fs: &PermittedFs, path: &VPath, by: &str) -> Result<(), TestCaseError> {
-    let mode = fs.rules().mode_at(Read, path);
+    let mode = fs.rules.mode_at(Read, path);
     prop_assert_ne!(mode, RuleMode::Deny, "{} shows {}", by, path);
     if let Err(error) = fs.lstat(path).await {
         let needs_question = fs.mode_of(
@@ -145,7 +145,7 @@ proptest! {
             let options = ChangesOptions::default();
             let changes = fs.changes(&cursor, &options).await.expect("the log is long enough");
             for change in changes.events {
-                let mode = fs.rules().mode_at(Read, &change.path);
+                let mode = fs.rules.mode_at(Read, &change.path);
                 prop_assert_ne!(mode, RuleMode::Deny, "changes show {}", change.path);
             }
             Ok(())

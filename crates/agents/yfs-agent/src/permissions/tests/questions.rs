@@ -136,7 +136,7 @@ async fn no_lock_is_held_while_a_person_decides() {
 #[tokio::test]
 async fn an_approval_never_applies_to_another_object() {
     let (fs, _) = setup("ask r /ask/**\ndeny r /secret/**", &[]).await;
-    fs.inner().write_text(&parse("/secret/s"), "s").await.unwrap();
+    fs.inner.write_text(&parse("/secret/s"), "s").await.unwrap();
     fs.symlink("/ask/a", &parse("/free/link")).await.unwrap();
     let broker = Arc::new(SlowBroker::default());
     let fs = fs.with_broker(broker.clone());

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use yfs_types::path::VPath;
 use yfs_vfs::FsCode;
 
@@ -12,33 +10,30 @@ use super::history_of;
 use crate::{
     history::{UndoneChange, UndoneResult},
     large_results::keep_items,
-    tool::ToolReply,
     tool_call::ToolCall,
-    vocabulary::shared::{ToolFailure, ToolOutcome},
+    tool_outcome::{ToolAnswer, ToolFailure, ToolOutcome},
 };
 
 /// The most lines of a reply. What is beyond is counted by its kind.
 const MAX_LINES: usize = 100;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct UndoSessionInput {
+records! { arguments:
+pub(super) UndoSessionInput {
     /// Whether the changes are only listed. Default false.
     #[serde(default)]
     dry_run: bool,
 }
+}
 
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct UndoSessionResult {
+records! { results:
+pub(super) UndoSessionResult {
     /// One entry for all that was done alike with one file: what was not undone, then the rest, the
     /// latest first.
     changes: Vec<UndoneChangeResult>,
     /// Whether there are more, which were undone as well.
     truncated: bool,
 }
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct UndoneChangeResult {
+UndoneChangeResult {
     /// The path of the file.
     path: String,
     /// `created`, `edited` or `deleted`; absent if only listed.
@@ -49,8 +44,12 @@ struct UndoneChangeResult {
     #[serde(skip)]
     kind: &'static str,
 }
+}
 
-pub(super) async fn undo_session(call: ToolCall, input: UndoSessionInput) -> ToolOutcome {
+pub(super) async fn undo_session(
+    call: ToolCall,
+    input: UndoSessionInput,
+) -> ToolOutcome<UndoSessionResult> {
     let history = history_of(&call)?;
     let (actor, session) = (call.session().actor().clone(), call.session().id().clone());
     let paths = history.session_paths(&actor, &session).await?;
@@ -63,7 +62,7 @@ pub(super) async fn undo_session(call: ToolCall, input: UndoSessionInput) -> Too
             undone.into_iter().map(UndoneChangeResult::from).collect()
         }
     };
-    Ok(reply_of(changes, call.session().limits().max_list_chars))
+    Ok(answer_of(changes, call.session().limits().max_list_chars))
 }
 
 /// Checks that the session may read the files: the history knows no permissions.
@@ -80,7 +79,10 @@ async fn check_paths(call: &ToolCall, paths: &[VPath]) -> Result<(), ToolFailure
     Ok(())
 }
 
-fn reply_of(mut changes: Vec<UndoneChangeResult>, max_chars: usize) -> ToolReply {
+fn answer_of(
+    mut changes: Vec<UndoneChangeResult>,
+    max_chars: usize,
+) -> ToolAnswer<UndoSessionResult> {
     let beyond = changes.split_off(changes.len().min(MAX_LINES));
     let n_listed = changes.len();
     let (changes, _) = keep_items(changes, max_chars);
@@ -97,8 +99,7 @@ fn reply_of(mut changes: Vec<UndoneChangeResult>, max_chars: usize) -> ToolReply
         lines.push(format!("... [{} more: {}]", beyond.len(), counts_of(&beyond)));
     }
     let truncated = is_cut || !beyond.is_empty();
-    let text = lines.join("\n");
-    ToolReply::text(text).with_structured(&UndoSessionResult { changes, truncated })
+    ToolAnswer::new(lines.join("\n"), &UndoSessionResult { changes, truncated })
 }
 
 /// Returns how many changes there are of each kind.

@@ -2,17 +2,14 @@
 
 use yfs_vfs::GrepResult;
 
-use super::GrepOutputMode;
+use super::searches::GrepOutputMode;
 
 /// The end of a list that was cut.
 const TRUNCATION_GUIDANCE: &str =
     "... [results truncated, try being more specific with your parameters]";
 
 /// Returns paths as a Python list, cut at `max_chars` characters.
-pub(super) fn format_paths(paths: &[String], max_chars: usize) -> String {
-    if paths.is_empty() {
-        return "No files found".to_owned();
-    }
+pub(super) fn format_paths<'a>(paths: impl Iterator<Item = &'a str>, max_chars: usize) -> String {
     let budget = max_chars.saturating_sub(TRUNCATION_GUIDANCE.len() + 4);
     let (mut shown, mut used) = (Vec::new(), 0);
     for path in paths {
@@ -24,7 +21,10 @@ pub(super) fn format_paths(paths: &[String], max_chars: usize) -> String {
         }
         shown.push(literal);
     }
-    format!("[{}]", shown.join(", "))
+    match shown.is_empty() {
+        true => "No files found".to_owned(),
+        false => format!("[{}]", shown.join(", ")),
+    }
 }
 
 /// Returns matches in an output mode, cut at `max_chars` characters.

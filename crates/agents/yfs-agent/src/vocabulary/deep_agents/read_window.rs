@@ -27,51 +27,49 @@ pub(super) fn format_window(page: &LinePage, skipped: usize, notices: &[String])
         parts.extend([header.as_str(), body]);
         parts.join("\n")
     };
+    let n_chars_of = |text: &str| text.chars().count();
     let mut lines = page.lines.clone();
     if let Some(line) = lines.first_mut() {
         *line = line.chars().skip(skipped).collect();
     }
-    let mut last = page.offset + lines.len() as u64;
+    let last = page.offset + lines.len() as u64;
     let next = page.next_offset.map(|offset| (offset, 0));
-    let mut fields = format!("lines {first}-{last}{total}");
-    if let Some((offset, _)) = next {
-        fields.push_str(&format!(" | next offset {offset}"));
-    }
-    let whole = assemble(fields, &lines.join("\n"), notices);
-    if whole.chars().count() < MAX_CHARS {
+    let more = next.map_or(String::new(), |(offset, _)| format!(" | next offset {offset}"));
+    let whole = assemble(format!("lines {first}-{last}{total}{more}"), &lines.join("\n"), notices);
+    if n_chars_of(&whole) < MAX_CHARS {
         return ReadWindow { text: whole, n_lines: lines.len(), next };
     }
-    let mut notices = notices.to_vec();
-    notices.push(TRUNCATED.to_owned());
-    let fields = |last: u64| {
-        format!("lines {first}-{last}{total} | next offset {last} | truncated due to size")
+    let notices = [notices, &[TRUNCATED.to_owned()]].concat();
+    let cut = |last: u64, body: &str| {
+        let fields =
+            format!("lines {first}-{last}{total} | next offset {last} | truncated due to size");
+        assemble(fields, body, &notices)
     };
-    let reserved = assemble(fields(last), "", &notices).chars().count();
-    let mut n_chars = 0;
+    let mut n_chars = n_chars_of(&cut(last, ""));
     let fitting = lines.iter().take_while(|line| {
-        n_chars += line.chars().count() + 1;
-        reserved + n_chars <= MAX_CHARS + 1
+        n_chars += n_chars_of(line) + 1;
+        n_chars <= MAX_CHARS + 1
     });
     let n_lines = fitting.count();
     if n_lines > 0 {
-        last = page.offset + n_lines as u64;
-        let text = assemble(fields(last), &lines[..n_lines].join("\n"), &notices);
+        let last = page.offset + n_lines as u64;
+        let text = cut(last, &lines[..n_lines].join("\n"));
         return ReadWindow { text, n_lines, next: Some((last, 0)) };
     }
     // Not even the first line fits: show its beginning.
     let line = lines.first().map_or("", String::as_str);
-    let n_all = skipped + line.chars().count();
-    let fields = |shown: usize| {
-        let read = skipped + shown;
-        format!(
+    let n_all = skipped + n_chars_of(line);
+    let cut = |n_shown: usize, body: &str| {
+        let read = skipped + n_shown;
+        let fields = format!(
             "lines {first}-{first}{total} | truncated mid-line | {read} of {n_all} chars | \
              next char_offset {read}"
-        )
+        );
+        assemble(fields, body, &notices)
     };
-    let reserved = assemble(fields(n_all), "", &notices).chars().count();
-    let n_shown = MAX_CHARS.saturating_sub(reserved);
+    let n_shown = MAX_CHARS.saturating_sub(n_chars_of(&cut(n_all, "")));
     let shown: String = line.chars().take(n_shown).collect();
-    let text = assemble(fields(n_shown), &shown, &notices);
+    let text = cut(n_shown, &shown);
     ReadWindow { text, n_lines: 0, next: Some((page.offset, skipped + n_shown)) }
 }
 

@@ -1,6 +1,6 @@
 //! The text of a patch: `*** Begin Patch`, operations, `*** End Patch`.
 
-use super::ToolFailure;
+use crate::tool_outcome::ToolFailure;
 
 /// One operation of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]

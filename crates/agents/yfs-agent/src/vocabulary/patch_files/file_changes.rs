@@ -11,18 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use yfs_types::path::VPath;
-use yfs_vfs::{
-    FsCode, FsError, MoveOptions, Op, RemoveOptions, VersionToken, work_meter::count_objects,
-};
+use yfs_vfs::{FsCode, FsError, Op, RemoveOptions, VersionToken, work_meter::count_objects};
 
 use super::{
-    ToolFailure,
     envelope::PatchOperation,
     hunks::apply_hunks,
     patch_steps::{DoneStep, check_version, take_back, write_at},
-    path_of,
 };
-use crate::tool_call::ToolCall;
+use crate::{
+    tool_call::ToolCall,
+    tool_outcome::ToolFailure,
+    vocabulary::shared::{path_of, rename, text_of},
+};
 
 /// A file as it was read; `None` if there was none.
 type FileBefore = Option<(VersionToken, Bytes)>;
@@ -148,8 +148,7 @@ impl PatchPlan {
                 let Some(current) = file.after.clone() else {
                     return Err(FsError::new(FsCode::ENOENT, Op::Open, &path).into());
                 };
-                let text = std::str::from_utf8(&current)
-                    .map_err(|_| ToolFailure::refused(format!("{path} is not UTF-8 text")))?;
+                let text = text_of(path.as_str(), &current)?;
                 let changed = Bytes::from(apply_hunks(text, hunks, path.as_str())?);
                 let target = move_to.as_deref().map(path_of).transpose()?;
                 let target = target.filter(|target| *target != path);
@@ -296,8 +295,7 @@ impl PatchPlan {
             if progress.moved.contains(from) {
                 continue;
             }
-            let options = MoveOptions { replace: false, parents: true };
-            match call.fs().mv(from, to, &options).await {
+            match rename(call, from, to, true).await {
                 Ok(()) => (),
                 Err(error) if error.code == FsCode::EEXIST => {
                     // Another writer created a file there, which the move replaces as well.

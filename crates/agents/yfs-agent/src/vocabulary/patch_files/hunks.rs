@@ -6,10 +6,8 @@
 //! - A file without a line end at its end stays one, and a byte order mark stays.
 //! - New lines end as the lines beside them do.
 
-use super::{
-    ToolFailure,
-    envelope::{HunkLine, PatchHunk},
-};
+use super::envelope::{HunkLine, PatchHunk};
+use crate::tool_outcome::ToolFailure;
 
 /// The mark at the beginning of some files.
 const BYTE_ORDER_MARK: char = '\u{FEFF}';

@@ -2,17 +2,19 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use yfs_vfs::{EditRefusal, TextReplacement};
+use yfs_vfs::EditRefusal;
 
-use crate::vocabulary::shared::{ToolFailure, unified_diff};
+use crate::{
+    tool_outcome::ToolFailure,
+    vocabulary::shared::{replaced_once, unified_diff},
+};
 
-/// One replacement.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct ExactEdit {
-    /// Text to search for - must match exactly.
+    /// Text to search for - must match exactly
     #[serde(rename = "oldText")]
     old: String,
-    /// Text to replace with.
+    /// Text to replace with
     #[serde(rename = "newText")]
     new: String,
 }
@@ -31,9 +33,8 @@ fn normalize(text: &str) -> String {
 }
 
 fn apply_edit(text: &str, edit: &ExactEdit) -> Result<String, ToolFailure> {
-    let replacement = TextReplacement::once(&*edit.old, &*edit.new);
-    match replacement.apply(text) {
-        Ok((changed, _)) => Ok(changed),
+    match replaced_once(text, &edit.old, &edit.new) {
+        Ok(changed) => Ok(changed),
         Err(EditRefusal::NotFound) => {
             apply_by_lines(text, &normalize(&edit.old), &normalize(&edit.new), &edit.old)
         }

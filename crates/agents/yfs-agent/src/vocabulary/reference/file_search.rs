@@ -4,11 +4,23 @@ use globset::{GlobBuilder, GlobMatcher};
 use yfs_types::path::VPath;
 use yfs_vfs::{FileKind, FileSystemExt, WalkEntry, WalkOptions};
 
-use super::{MAX_LISTED, SearchFilesInput, locations::allowed_path, worded};
+use super::{allowed_path, worded};
 use crate::{
     tool_call::ToolCall,
-    vocabulary::shared::{ToolFailure, ToolOutcome, text_reply},
+    tool_outcome::{ToolFailure, ToolOutcome, text_answer},
 };
+
+/// The most objects that a tree or a search lists.
+const MAX_LISTED: usize = 100_000;
+
+records! { open arguments:
+pub(super) SearchFilesInput {
+    path: String,
+    pattern: String,
+    #[serde(default, rename = "excludePatterns")]
+    exclude_patterns: Vec<String>,
+}
+}
 
 /// A pattern of paths, which a leading `!` negates.
 pub(super) struct ReferencePattern {
@@ -86,7 +98,7 @@ pub(super) async fn search_files(call: ToolCall, input: SearchFilesInput) -> Too
             found.push(item.path.to_string());
         }
     }
-    Ok(text_reply(match found.is_empty() {
+    Ok(text_answer(match found.is_empty() {
         true => "No matches found".to_owned(),
         false => found.join("\n"),
     }))

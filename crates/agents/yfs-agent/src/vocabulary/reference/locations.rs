@@ -4,10 +4,7 @@
 use yfs_types::path::VPath;
 use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
-use crate::{
-    permissions::PermissionRefusal, session::WriteFailure, tool_call::ToolCall,
-    vocabulary::shared::ToolFailure,
-};
+use crate::{permissions::PermissionRefusal, tool_call::ToolCall, tool_outcome::ToolFailure};
 
 /// Returns the path that a model wrote, if it lies in an allowed directory.
 pub(super) fn allowed_path(call: &ToolCall, text: &str) -> Result<VPath, ToolFailure> {
@@ -55,11 +52,21 @@ fn list_of(roots: &[VPath]) -> String {
     roots.iter().map(VPath::as_str).collect::<Vec<_>>().join(", ")
 }
 
+/// Returns the result of an operation on a path, with the errors of the reference.
+pub(super) async fn worded<T>(
+    call: &ToolCall,
+    path: &VPath,
+    result: Result<T, impl Into<ToolFailure>>,
+) -> Result<T, ToolFailure> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(failure) => Err(reworded(call, path, failure.into()).await),
+    }
+}
+
 /// Returns the failure as the reference words it.
-pub(super) async fn reworded(call: &ToolCall, path: &VPath, failure: ToolFailure) -> ToolFailure {
-    let (ToolFailure::Fs(error) | ToolFailure::Write(WriteFailure::Fs(error))) = &failure else {
-        return failure;
-    };
+async fn reworded(call: &ToolCall, path: &VPath, failure: ToolFailure) -> ToolFailure {
+    let ToolFailure::Fs(error) = &failure else { return failure };
     let is_refusal = error.source.as_ref().is_some_and(|source| source.is::<PermissionRefusal>());
     if is_refusal {
         let Some(target) = target_of(call, path).await else { return failure };

@@ -3,84 +3,31 @@
 
 use serde_json::{Value, json};
 
-use crate::tool::{JsonSchemaObject, ToolDefinition};
+use crate::{registered_tool::RegisteredTool, tool::ToolDefinition};
 
-/// The dialect of the schemas.
-const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-
-/// Returns the schema of a tool's arguments.
-pub(super) fn input_schema(tool: &str) -> JsonSchemaObject {
-    let text = || json!({ "type": "string" });
-    let patterns = || json!({ "type": "array", "items": text(), "default": [] });
-    let described = |kind: &str, words: &str| json!({ "type": kind, "description": words });
-    let (properties, required) = match tool {
-        "read_file" | "read_text_file" => (
-            json!({
-                "path": text(),
-                "tail": described(
-                    "number", "If provided, returns only the last N lines of the file",
-                ),
-                "head": described(
-                    "number", "If provided, returns only the first N lines of the file",
-                ),
-            }),
-            json!(["path"]),
-        ),
-        "read_multiple_files" => (
-            json!({ "paths": {
-                "type": "array", "items": text(), "minItems": 1,
-                "description": "Array of file paths to read. Each path must be a string \
-                                pointing to a valid file within allowed directories.",
-            } }),
-            json!(["paths"]),
-        ),
-        "write_file" => (json!({ "path": text(), "content": text() }), json!(["path", "content"])),
-        "edit_file" => {
-            let edit = json!({
-                "type": "object",
-                "properties": {
-                    "oldText": described("string", "Text to search for - must match exactly"),
-                    "newText": described("string", "Text to replace with"),
-                },
-                "required": ["oldText", "newText"],
-            });
-            let dry_run = json!({
-                "type": "boolean", "default": false,
-                "description": "Preview changes using git-style diff format",
-            });
-            let edits = json!({ "type": "array", "items": edit });
-            (json!({ "path": text(), "edits": edits, "dryRun": dry_run }), json!(["path", "edits"]))
+/// Returns a tool with its schemas as the reference server publishes them.
+pub(super) fn published(mut tool: RegisteredTool) -> RegisteredTool {
+    let ToolDefinition { name, input_schema, output_schema, .. } = &mut tool.definition;
+    let arguments = input_schema.entry("properties").or_insert_with(|| json!({}));
+    for argument in arguments.as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
+        // An argument that may be absent is not null.
+        if let Some(kind) = argument["type"].as_array().map(|kinds| kinds[0].clone()) {
+            argument["type"] = kind;
         }
-        "list_directory_with_sizes" => {
-            let order = json!({
-                "type": "string", "enum": ["name", "size"], "default": "name",
-                "description": "Sort entries by name or size",
-            });
-            (json!({ "path": text(), "sortBy": order }), json!(["path"]))
-        }
-        "directory_tree" => {
-            (json!({ "path": text(), "excludePatterns": patterns() }), json!(["path"]))
-        }
-        "search_files" => (
-            json!({ "path": text(), "pattern": text(), "excludePatterns": patterns() }),
-            json!(["path", "pattern"]),
-        ),
-        "move_file" => {
-            (json!({ "source": text(), "destination": text() }), json!(["source", "destination"]))
-        }
-        "list_allowed_directories" => (json!({}), Value::Null),
-        _ => (json!({ "path": text() }), json!(["path"])),
-    };
-    let mut schema = object(json!({ "$schema": DIALECT, "type": "object" }));
-    schema.insert("properties".to_owned(), properties);
-    if !required.is_null() {
-        schema.insert("required".to_owned(), required);
     }
-    schema
+    if let Some(output) = output_schema {
+        let content = match name.as_str() {
+            "read_media_file" => media_schema(),
+            _ => json!({ "type": "string" }),
+        };
+        output.insert("properties".to_owned(), json!({ "content": content }));
+        output.insert("additionalProperties".to_owned(), false.into());
+        output.remove("description");
+    }
+    tool.checked_by(check_arguments)
 }
 
-/// Returns the schema of a tool's structured result.
-pub(super) fn output_schema(tool: &str) -> JsonSchemaObject {
+fn media_schema() -> Value {
     let text = || json!({ "type": "string" });
     let strict = |properties: Value, required: Value| {
         json!({
@@ -88,37 +35,19 @@ pub(super) fn output_schema(tool: &str) -> JsonSchemaObject {
             "additionalProperties": false,
         })
     };
-    let content = match tool {
-        "read_media_file" => {
-            let media = strict(
-                json!({
-                    "type": { "type": "string", "enum": ["image", "audio"] },
-                    "data": text(), "mimeType": text(),
-                }),
-                json!(["type", "data", "mimeType"]),
-            );
-            let resource = strict(
-                json!({ "uri": text(), "mimeType": text(), "blob": text() }),
-                json!(["uri", "blob"]),
-            );
-            let embedded = strict(
-                json!({ "type": { "type": "string", "const": "resource" }, "resource": resource }),
-                json!(["type", "resource"]),
-            );
-            json!({ "type": "array", "items": { "anyOf": [media, embedded] } })
-        }
-        _ => text(),
-    };
-    let mut schema = object(strict(json!({ "content": content }), json!(["content"])));
-    schema.insert("$schema".to_owned(), DIALECT.into());
-    schema
-}
-
-fn object(value: Value) -> JsonSchemaObject {
-    match value {
-        Value::Object(object) => object,
-        _ => JsonSchemaObject::new(),
-    }
+    let kind = json!({ "type": "string", "enum": ["image", "audio"] });
+    let media = strict(
+        json!({ "type": kind, "data": text(), "mimeType": text() }),
+        json!(["type", "data", "mimeType"]),
+    );
+    let resource = strict(
+        json!({ "uri": text(), "mimeType": text(), "blob": text() }),
+        json!(["uri", "blob"]),
+    );
+    let kind = json!({ "type": "string", "const": "resource" });
+    let embedded =
+        strict(json!({ "type": kind, "resource": resource }), json!(["type", "resource"]));
+    json!({ "type": "array", "items": { "anyOf": [media, embedded] } })
 }
 
 /// Checks arguments against the schema of their tool. The error is the text of the reference.
