@@ -122,13 +122,23 @@ impl CommandOutput {
         self.raw(b"\n")
     }
 
-    /// Writes the lines of a content: escaped on a terminal, unchanged elsewhere.
-    pub(crate) fn safe_lines(&mut self, text: &str) -> Result {
-        for line in text.lines() {
-            let line = self.safe(line).into_owned();
-            self.line(&line)?;
+    /// Writes a line: escaped on a terminal, unchanged elsewhere.
+    pub(crate) fn safe_line(&mut self, text: &str) -> Result {
+        let text = self.safe(text).into_owned();
+        self.line(&text)
+    }
+
+    /// Writes names and values, one pair per line. The names end at a column.
+    pub(crate) fn rows(&mut self, width: usize, rows: &[(&str, String)]) -> Result {
+        for (name, value) in rows {
+            self.line(&format!("{name:>width$}: {}", self.safe(value)))?;
         }
         Ok(())
+    }
+
+    /// Writes the lines of a content: escaped on a terminal, unchanged elsewhere.
+    pub(crate) fn safe_lines(&mut self, text: &str) -> Result {
+        text.lines().try_for_each(|line| self.safe_line(line))
     }
 
     /// Writes a JSON value on one line.

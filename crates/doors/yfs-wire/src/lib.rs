@@ -46,6 +46,7 @@ mod search;
 mod stat;
 mod status;
 mod thread;
+mod thread_service;
 mod time;
 mod transfer;
 mod trash;
@@ -82,6 +83,10 @@ pub use thread::{
     ThreadJson, ThreadLineJson, ThreadLinkRequest, ThreadList, ThreadListing, ThreadMatchList,
     ThreadMatchesJson, ThreadMkdirRequest, ThreadMoveRequest, ThreadPathList, ThreadPlaceQuery,
     ThreadQuery, ThreadReadQuery, ThreadStatsJson, ThreadWriteQuery, ThreadsQuery,
+};
+pub use thread_service::{
+    RetentionRules, ThreadFileRequest, ThreadOpening, ThreadRequest, ThreadResponse,
+    ThreadSearchRequest,
 };
 pub use time::{OctalMode, Rfc3339Time, UnixMillis, rfc3339};
 pub use transfer::{

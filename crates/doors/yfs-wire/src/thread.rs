@@ -1,9 +1,7 @@
 //! Threads of agents, and their files.
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
-use yfs_threads::{
-    FileRecord, MatchedFile, RemovedThread, RetentionReport, ThreadFileStats, ThreadInfo,
-};
+use yfs_threads::{FileRecord, LineMatch, RetentionReport, ThreadInfo, ThreadMatches};
 use yfs_types::time::Millis;
 use yfs_vfs::Metadata;
 
@@ -51,9 +49,9 @@ pub struct ArchivedThreadJson<T = UnixMillis> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "ThreadList"))]
-pub struct ThreadList {
+pub struct ThreadList<T = UnixMillis> {
     /// The threads, in order of their ids.
-    pub threads: Vec<ThreadJson>,
+    pub threads: Vec<ThreadJson<T>>,
 }
 
 /// The number and size of a thread's files.
@@ -217,7 +215,7 @@ pub struct ForkThreadRequest {
 }
 
 /// The body of `POST /api/threads/{id}/mkdir`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadMkdirRequest {
@@ -226,7 +224,7 @@ pub struct ThreadMkdirRequest {
 }
 
 /// The body of `POST /api/threads/{id}/move`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadMoveRequest {
@@ -237,7 +235,7 @@ pub struct ThreadMoveRequest {
 }
 
 /// The body of `POST /api/threads/{id}/link`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadLinkRequest {
@@ -355,30 +353,12 @@ impl<T: From<Millis>> From<&ThreadInfo> for ThreadJson<T> {
 impl<T: From<Millis>> RetentionReportJson<T> {
     /// Makes the report of a retention.
     pub fn new(report: &RetentionReport, dry_run: bool) -> Self {
-        Self {
-            removed: report.removed.iter().map(RemovedThreadJson::from).collect(),
-            kept: report.n_kept,
-            kept_bytes: report.kept_bytes,
-            dry_run,
-        }
-    }
-}
-
-impl<T: From<Millis>> From<&RemovedThread> for RemovedThreadJson<T> {
-    fn from(removed: &RemovedThread) -> Self {
-        Self { thread: ThreadJson::from(&removed.info), reason: removed.reason.name() }
-    }
-}
-
-impl ThreadStatsJson {
-    /// Makes the statistics of the thread with an id.
-    pub fn new(id: &str, stats: &ThreadFileStats) -> Self {
-        Self {
-            id: id.to_owned(),
-            files: stats.file_count,
-            directories: stats.directory_count,
-            bytes: stats.total_size,
-        }
+        let removed = report.removed.iter().map(|removed| RemovedThreadJson {
+            thread: ThreadJson::from(&removed.info),
+            reason: removed.reason.name(),
+        });
+        let (kept, kept_bytes) = (report.n_kept, report.kept_bytes);
+        Self { removed: removed.collect(), kept, kept_bytes, dry_run }
     }
 }
 
@@ -398,10 +378,14 @@ impl From<&FileRecord> for ThreadFileJson {
     }
 }
 
-impl From<MatchedFile> for ThreadMatchesJson {
-    fn from(file: MatchedFile) -> Self {
-        let lines = file.matches.into_iter();
-        let matches = lines.map(|line| ThreadLineJson { line: line.line, content: line.content });
-        Self { path: file.path, matches: matches.collect() }
+impl From<ThreadMatches> for ThreadMatchList {
+    fn from(found: ThreadMatches) -> Self {
+        let line = |line: LineMatch| ThreadLineJson { line: line.line, content: line.content };
+        let files = found.files.into_iter().map(|file| ThreadMatchesJson {
+            path: file.path,
+            matches: file.matches.into_iter().map(line).collect(),
+        });
+        let (binary, binary_paths) = (found.n_binary, found.binary_paths);
+        Self { files: files.collect(), binary, binary_paths }
     }
 }

@@ -1,7 +1,7 @@
 //! Times and permission bits in the two forms that they have.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use yfs_types::time::Millis;
 
 /// A time in milliseconds since the Unix epoch.
@@ -11,8 +11,8 @@ use yfs_types::time::Millis;
 pub struct UnixMillis(pub i64);
 
 /// A time by RFC 3339, in UTC with milliseconds: `2026-11-21T23:51:25.123Z`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rfc3339Time(pub String);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rfc3339Time(pub Millis);
 
 /// Permission bits as four octal digits: `0644`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +26,13 @@ impl From<Millis> for UnixMillis {
 
 impl From<Millis> for Rfc3339Time {
     fn from(time: Millis) -> Self {
-        Self(rfc3339(time))
+        Self(time)
+    }
+}
+
+impl Serialize for Rfc3339Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&rfc3339(self.0))
     }
 }
 
@@ -53,7 +59,7 @@ mod tests {
     fn both_forms_say_the_same_time() {
         let time = Millis(1_795_305_085_123);
         assert_eq!(UnixMillis::from(time).0, time.0);
-        assert_eq!(Rfc3339Time::from(time).0, "2026-11-21T23:51:25.123Z");
+        assert_eq!(rfc3339(Rfc3339Time::from(time).0), "2026-11-21T23:51:25.123Z");
         assert_eq!(rfc3339(Millis(i64::MAX)), i64::MAX.to_string());
         assert_eq!(OctalMode::from(0o644).0, "0644");
     }

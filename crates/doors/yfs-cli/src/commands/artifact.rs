@@ -280,8 +280,7 @@ async fn put(context: &mut CommandContext, root: VPath, args: PutArgs) -> Result
         let reference = ToolResponseContent::FileReference { metadata, preview };
         return context.out.json_line(&json::value(&reference));
     }
-    let path = context.out.safe(&metadata.relative_path).into_owned();
-    context.out.line(&path)
+    context.out.safe_line(&metadata.relative_path)
 }
 
 /// Prints a result that is not stored.

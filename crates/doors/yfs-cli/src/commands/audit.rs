@@ -117,6 +117,5 @@ fn print(record: &AuditRecord, context: &mut CommandContext) -> Result {
         AuditOutcome::Failed { reason } => line += &format!("  failed: {reason}"),
         AuditOutcome::Abandoned => line += "  abandoned",
     }
-    let line = context.out.safe(line.trim_end()).into_owned();
-    context.out.line(&line)
+    context.out.safe_line(line.trim_end())
 }

@@ -137,8 +137,7 @@ async fn change_one(
         }
         _ => return Ok(()),
     };
-    let line = context.out.safe(&line).into_owned();
-    context.out.line(&line)
+    context.out.safe_line(&line)
 }
 
 /// Formats bits as GNU `chmod -v` does: `0644 (rw-r--r--)`.

@@ -305,8 +305,7 @@ async fn print_copied(
         }
     }
     for line in lines {
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }

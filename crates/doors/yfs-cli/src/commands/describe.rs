@@ -229,8 +229,7 @@ impl StatsTable {
         for (name, value) in &self.facts {
             let pad = " ".repeat(width - name.width());
             let line = format!("{pad}{name}: {}", value.replace('\n', " "));
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(&line)?;
         }
         if self.rows.is_empty() {
             return Ok(());
@@ -249,8 +248,7 @@ impl StatsTable {
                 let pad = " ".repeat(width.saturating_sub(cell.width()) + 2);
                 line += &format!("{}{pad}", cell.replace('\n', " "));
             }
-            let line = context.out.safe(line.trim_end()).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(line.trim_end())?;
         }
         if shown.len() < self.rows.len() {
             let n_more = self.rows.len() - shown.len();

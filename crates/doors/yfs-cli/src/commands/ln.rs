@@ -131,8 +131,7 @@ async fn create_link(
         context.out.json_line(&value)?;
     } else if args.verbose {
         let line = format!("'{}' -> '{target}'", link.typed);
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }

@@ -67,9 +67,7 @@ async fn create(
     let hint = "-p creates missing parents";
     created.map_err(|error| CommandError::hinted(error, FsCode::ENOENT, hint))?;
     for directory in missing {
-        let line =
-            context.out.safe(&format!("mkdir: created directory '{directory}'")).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&format!("mkdir: created directory '{directory}'"))?;
     }
     if context.out.json {
         let id = fs.stat(&path.path).await?.id;

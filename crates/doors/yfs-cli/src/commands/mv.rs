@@ -78,8 +78,7 @@ async fn move_one(
     }
     if args.verbose && !context.out.json {
         let line = format!("renamed {}", transfer.describe());
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     transfer.report(context)
 }

@@ -104,8 +104,7 @@ async fn remove(args: &RmArgs, context: &mut CommandContext, fs: &Fs, path: &Typ
         context.out.json_line(&value)?;
     } else if args.verbose {
         for line in lines {
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(&line)?;
         }
     }
     Ok(())

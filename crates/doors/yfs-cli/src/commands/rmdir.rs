@@ -75,8 +75,7 @@ async fn remove_empty(
             context.out.json_line(&json!({ "path": path.path.as_str(), "removed": true }))?;
         } else if args.verbose {
             let line = format!("rmdir: removing directory, '{}'", path.typed);
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(&line)?;
         }
         let typed = path.typed.trim_end_matches('/');
         let above = typed.rsplit_once('/').map(|(above, _)| above.trim_end_matches('/'));

@@ -183,8 +183,7 @@ fn list(keys: &TokenKeys, context: &mut CommandContext) -> Result {
             "active" => summary(&issued.grant),
             state => format!("{} ({state})", summary(&issued.grant)),
         };
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }
@@ -229,8 +228,7 @@ fn print_grant(grant: &AccessGrant, token: Option<&str>, context: &mut CommandCo
         }
         return context.out.json_line(&value);
     }
-    let text = context.out.safe(&summary(grant)).into_owned();
-    context.out.line(&text)
+    context.out.safe_line(&summary(grant))
 }
 
 #[cfg(test)]

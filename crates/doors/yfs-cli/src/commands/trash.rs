@@ -185,8 +185,7 @@ fn restore(
                 context.out.json_line(&value)?;
             }
             Ok(path) => {
-                let path = context.out.safe(path.as_str()).into_owned();
-                context.out.line(&path)?;
+                context.out.safe_line(path.as_str())?;
             }
             Err(failure) => context.fail(&failure.into()),
         }

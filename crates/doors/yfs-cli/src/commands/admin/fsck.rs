@@ -144,8 +144,7 @@ fn show_problem(
     }
     let subject = path.or(id.map(FileId::as_str));
     let prefix = subject.map(|subject| format!("{subject}: ")).unwrap_or_default();
-    let line = context.out.safe(&format!("{prefix}{what}")).into_owned();
-    context.out.line(&line)
+    context.out.safe_line(&format!("{prefix}{what}"))
 }
 
 /// Sets damaged records aside, and returns of how many documents.

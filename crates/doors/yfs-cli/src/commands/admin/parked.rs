@@ -83,8 +83,7 @@ fn list(context: &mut CommandContext) -> Result {
             waits_for.client,
             waits_for.clock,
         );
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }

@@ -88,8 +88,7 @@ fn list(context: &mut CommandContext) -> Result {
         let time = parse_time::short(refused.last_at, parse_time::now());
         let (size, target) = (human_size(len), target_name(&workspace, &refused)?);
         let line = format!("{number}  {time}  {n_times}x  {size}  {target}: {}", refused.reason);
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }

@@ -153,8 +153,7 @@ fn list(context: &mut CommandContext, path: &TypedPath) -> Result {
         let amount = counts(record.n_units, record.n_blobs);
         let time = parse_time::long(record.author.at);
         let line = format!("{time}  {actor}  {amount}  {}", reason.unwrap_or_default());
-        let line = context.out.safe(line.trim_end()).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(line.trim_end())?;
     }
     Ok(())
 }

@@ -49,8 +49,7 @@ pub(crate) async fn run(args: RepairArgs, context: &mut CommandContext) -> Resul
                 context.out.json_line(&json!({ "path": path.path.as_str() }))?;
             }
             Ok(true) => {
-                let name = context.out.safe(&path.typed).into_owned();
-                context.out.line(&name)?;
+                context.out.safe_line(&path.typed)?;
             }
             Err(error) => context.fail(&CommandError::from(error)),
         }

@@ -144,8 +144,7 @@ fn print_list(
             let names = open.editors.iter().map(|name| name.as_deref().unwrap_or("-"));
             let names: Vec<&str> = names.collect();
             let line = format!("  {path}: {}", names.join(", "));
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(&line)?;
         }
     }
     Ok(())
