@@ -46,7 +46,7 @@ where
             tokio::select! {
                 done = call() => done,
                 () = cancel.cancelled() => {
-                    Err(error::of_fs(&FsError::bare(FsCode::ECANCELED, Op::Read)))
+                    Err(error::of(FsError::bare(FsCode::ECANCELED, Op::Read)))
                 }
             }
         })

@@ -172,9 +172,7 @@ impl NativeFs {
     #[napi]
     pub fn flush(&self) -> napi::Result<OwnedFuture<()>> {
         let workspace = self.session()?.workspace();
-        Ok(OwnedFuture::blocking(move || {
-            workspace.flush().map_err(|error| error::of_workspace(&error))
-        }))
+        Ok(OwnedFuture::blocking(move || workspace.flush().map_err(error::of)))
     }
 
     /// Replaces text inside a file.

@@ -19,6 +19,7 @@ use crate::{
     cancellation::{NativeCancellation, cancellable, token_of},
     error,
     files::NativeFs,
+    message,
     owned_future::OwnedFuture,
     pages::NativePages,
     workspace_slot::path,
@@ -152,7 +153,7 @@ impl NativeFs {
         let preview = preview.as_deref().map(preview_limit).transpose()?;
         Ok(cancellable(token_of(cancel), async move || {
             let analysis = analyses.analysis_of(&at).await;
-            let analysis = analysis.map_err(|error| error::of_fs(&error))?;
+            let analysis = analysis.map_err(error::of)?;
             let preview = preview.map(|limit| analysis.preview(limit));
             let described = FileStatsJson::new(&at, &analysis, preview);
             let mut described = serde_json::to_value(&described).expect("statistics are JSON");
@@ -173,15 +174,8 @@ impl NativeFs {
         let (analyses, request) = (self.analyses()?, options.into_request()?);
         Ok(cancellable(token_of(cancel), async move || {
             let rendered = analyses.render_context(&request).await;
-            let rendered = rendered.map_err(|error| error::of_artifacts(&error))?;
-            let described = ContextJson {
-                text: rendered.text,
-                tokens: rendered.n_tokens,
-                files: rendered.n_files,
-                listed: rendered.n_listed,
-                previewed: rendered.n_previewed,
-            };
-            Ok(serde_json::to_string(&described).expect("a context is JSON"))
+            let rendered = rendered.map_err(error::of)?;
+            Ok(message::json(&ContextJson::from(rendered)))
         }))
     }
 
@@ -209,9 +203,9 @@ impl NativeFs {
             let document = session.fs().read(&at).await;
             // The files are not held while the query runs: the workspace may be closed.
             drop(session);
-            let document = document.map_err(|error| error::of_fs(&error))?.data;
+            let document = document.map_err(error::of)?.data;
             let found = runner.run(query, document, &cancel).await;
-            let found = found.map_err(|error| error::of_query(&error))?;
+            let found = found.map_err(error::of)?;
             // Numbers such as NaN, and raw texts, are no JSON.
             let results = found
                 .text

@@ -61,7 +61,7 @@ impl NativePort {
     pub fn state_vector(&self) -> napi::Result<OwnedFuture<Uint8Array>> {
         let port = self.port()?;
         Ok(OwnedFuture::blocking(move || {
-            port.state_vector().map(Uint8Array::new).map_err(|why| error::of_workspace(&why))
+            port.state_vector().map(Uint8Array::new).map_err(error::of)
         }))
     }
 
@@ -70,7 +70,7 @@ impl NativePort {
     pub fn diff(&self, state_vector: Uint8ArraySlice<'_>) -> napi::Result<OwnedFuture<Uint8Array>> {
         let (port, vector) = (self.port()?, state_vector.to_vec());
         Ok(OwnedFuture::blocking(move || {
-            port.diff(&vector).map(Uint8Array::new).map_err(|why| error::of_workspace(&why))
+            port.diff(&vector).map(Uint8Array::new).map_err(error::of)
         }))
     }
 
@@ -78,9 +78,7 @@ impl NativePort {
     #[napi]
     pub fn receive(&self, update: Uint8ArraySlice<'_>) -> napi::Result<OwnedFuture<()>> {
         let (port, update) = (self.port()?, update.to_vec());
-        Ok(OwnedFuture::blocking(move || {
-            port.receive(&update).map_err(|why| error::of_workspace(&why))
-        }))
+        Ok(OwnedFuture::blocking(move || port.receive(&update).map_err(error::of)))
     }
 
     /// Waits for the next update since the document was opened; nothing once the port is closed.

@@ -90,9 +90,7 @@ impl NativeWorkspace {
     ) -> napi::Result<OwnedFuture<()>> {
         let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
         let (workspace, other) = (self.slot.get()?, other.slot.get()?);
-        Ok(OwnedFuture::blocking(move || {
-            workspace.move_to(&from, &other, &to).map_err(|error| error::of_workspace(&error))
-        }))
+        Ok(OwnedFuture::blocking(move || workspace.move_to(&from, &other, &to).map_err(error::of)))
     }
 }
 

@@ -19,10 +19,7 @@ use yfs::{
         versions::VersionInfo,
     },
 };
-use yfs_agent::{
-    audit::{AuditOutcome, AuditQuery, AuditRecord},
-    history::UndoneChange,
-};
+use yfs_agent::{audit::AuditQuery, history::UndoneChange};
 use yfs_engine::{
     actor::Actor,
     kind::{SchemaProfile, profile_named},
@@ -141,32 +138,6 @@ pub(crate) fn audit_query(text: &str) -> napi::Result<AuditQuery> {
     })
 }
 
-/// Describes what an agent did.
-pub(crate) fn audited(record: &AuditRecord) -> Value {
-    let reason = match &record.outcome {
-        AuditOutcome::Failed { reason } => Some(reason),
-        _ => None,
-    };
-    let result = match record.outcome {
-        AuditOutcome::Done => "done",
-        AuditOutcome::Failed { .. } => "failed",
-        AuditOutcome::Abandoned => "abandoned",
-    };
-    json!({
-        "atMs": record.at_ms,
-        "actor": record.actor,
-        "session": record.session,
-        "callId": record.call_id,
-        "tool": record.tool,
-        "operation": record.operation,
-        "argumentsDigest": record.arguments_digest,
-        "result": result,
-        "reason": reason,
-        "durationUs": record.duration_us,
-        "files": record.files,
-    })
-}
-
 /// Describes what undoing did.
 pub(crate) fn undone(undone: &UndoneChange) -> Value {
     json!({
@@ -217,6 +188,16 @@ fn not_an_actor(name: &str) -> napi::Error {
 
 fn not_a_profile(name: &str) -> napi::Error {
     error::invalid("a profile (commonmark, gfm)", name)
+}
+
+/// Parses a request or another argument. Only the package itself writes them.
+pub(crate) fn request<T: DeserializeOwned>(text: &str) -> napi::Result<T> {
+    serde_json::from_str(text).map_err(|reason| error::not_json("a request", &reason))
+}
+
+/// Writes an answer with the keys of `yfs-wire`.
+pub(crate) fn json(answer: &impl Serialize) -> String {
+    serde_json::to_string(answer).expect("strings and numbers are JSON")
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> napi::Result<T> {
@@ -343,6 +324,6 @@ pub(crate) fn exported(report: &ExportReport) -> Value {
 }
 
 /// Returns a value with its keys as JavaScript spells them.
-fn js(value: &impl Serialize) -> Value {
+pub(crate) fn js(value: &impl Serialize) -> Value {
     camel_case_keys(serde_json::to_value(value).expect("strings and numbers are JSON"))
 }

@@ -70,7 +70,7 @@ impl NativeFileStream {
             let next = tokio::runtime::Handle::current().block_on(stream.next());
             let chunk = match next.transpose() {
                 Err(error) if error.code == FsCode::ECANCELED => None,
-                chunk => chunk.map_err(|error| error::of_fs(&error))?,
+                chunk => chunk.map_err(error::of)?,
             };
             Ok(chunk.map(|chunk| NativeChunk {
                 data: Uint8Array::new(chunk.data.to_vec()),
@@ -131,5 +131,5 @@ impl NativeUpload {
 
 fn failed(error: &io::Error) -> napi::Error {
     let code = FsCode::of_io(error);
-    error::of_fs(&FsError::bare(code, Op::Write))
+    error::of(FsError::bare(code, Op::Write))
 }

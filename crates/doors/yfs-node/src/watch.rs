@@ -43,7 +43,7 @@ impl NativeWatch {
                 changes = fs.changes(&since, &options) => changes,
                 () = closing.notified() => return Ok(None),
             };
-            let changes = changes.map_err(|error| error::of_fs(&error))?;
+            let changes = changes.map_err(error::of)?;
             Ok(Some(message::changes(&changes).to_string()))
         }))
     }

@@ -110,7 +110,7 @@ impl NativeWorkspace {
                 return Self::of(request.into_memory_options()?, None, create_in_memory);
             }
             let (create, file) = (request.create, file_of(PathBuf::from(file)));
-            let options = request.into_options().map_err(|error| error::of_workspace(&error))?;
+            let options = request.into_options().map_err(error::of)?;
             Self::of(options, Some(&file), |options| open_file(&file, create, options))
         }))
     }
@@ -130,7 +130,7 @@ impl NativeWorkspace {
             let file = (file != IN_MEMORY).then(|| file_of(PathBuf::from(file)));
             // Before a code is used.
             if file.as_deref().is_some_and(Path::exists) {
-                return Err(error::of_workspace(&WorkspaceError::Exists));
+                return Err(error::of(WorkspaceError::Exists));
             }
             let ticket = text.into_ticket().await?;
             let joined = spawn_blocking(move || Self::create_member(&ticket, file, request)).await;
@@ -150,8 +150,7 @@ impl NativeWorkspace {
                 Workspace::create_replica(Arc::new(MemoryStore::new()), id, options)
             }),
             Some(file) => {
-                let options =
-                    request.into_options().map_err(|error| error::of_workspace(&error))?;
+                let options = request.into_options().map_err(error::of)?;
                 Self::of(options, Some(&file), |options| {
                     if file.exists() {
                         return Err(WorkspaceError::Exists);
@@ -163,7 +162,7 @@ impl NativeWorkspace {
         }?;
         let member = PeerMembership::of(&joined.slot.get()?);
         let member = member.and_then(|member| member.join(ticket));
-        member.map_err(|error| error::of_peers(&error))?;
+        member.map_err(error::of)?;
         Ok(joined)
     }
 
@@ -180,7 +179,7 @@ impl NativeWorkspace {
         open: impl FnOnce(WorkspaceOptions) -> Result<Workspace, WorkspaceError>,
     ) -> napi::Result<Self> {
         let actor = options.actor.clone();
-        let workspace = open(options).map_err(|error| error::of_workspace(&error))?;
+        let workspace = open(options).map_err(error::of)?;
         let id = workspace.id().as_str().to_owned();
         let named = |file: &Path| file.parent().filter(|dir| *dir != "").map(Path::to_owned);
         let dir = file.map(|file| named(file).unwrap_or_else(|| PathBuf::from(".")));
@@ -309,7 +308,7 @@ impl NativeWorkspace {
         let history = WorkspaceHistory::new(self.slot.get()?);
         Ok(OwnedFuture::blocking(move || {
             let undone = history.undo_label(&actor, &label);
-            let undone = undone.map_err(|error| error::of_label_undo(&error))?;
+            let undone = undone.map_err(error::of)?;
             Ok(undone.iter().map(message::undone).collect::<Value>().to_string())
         }))
     }
@@ -323,7 +322,7 @@ impl NativeWorkspace {
             let selected = workspace_audit_records(&workspace, &query);
             let selected = selected.map_err(|error| error::of_audit(&error))?;
             let rest = json!({ "damaged": selected.n_damaged });
-            Ok(NativePages::new(selected.records.iter().map(message::audited), &rest))
+            Ok(NativePages::new(selected.records.iter().map(|record| message::js(record)), &rest))
         }))
     }
 
@@ -487,7 +486,7 @@ impl NativeWorkspace {
         Ok(OwnedFuture::blocking(move || {
             let Some(workspace) = workspace else { return Ok(()) };
             let store = workspace.store().clone();
-            let closed = workspace.close().map_err(|error| error::of_workspace(&error));
+            let closed = workspace.close().map_err(error::of);
             // Calls in flight and the thread that follows the log hold the store until they notice.
             // The last to let go closes the files, which is this one.
             while Arc::strong_count(&store) > 1 {
@@ -503,9 +502,7 @@ impl NativeWorkspace {
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> napi::Result<OwnedFuture<T>> {
         let workspace = self.slot.get()?;
-        Ok(OwnedFuture::blocking(move || {
-            work(&workspace).map_err(|error| error::of_workspace(&error))
-        }))
+        Ok(OwnedFuture::blocking(move || work(&workspace).map_err(error::of)))
     }
 }
 

@@ -52,6 +52,11 @@ export interface OpenDocument extends DocumentInfo {
   close(): void
 }
 
+/** A record of an agent, as the native half describes it. */
+type WireRecord = Omit<AuditRecord, 'result' | 'reason'> & {
+  outcome: Pick<AuditRecord, 'result'> & { reason?: string }
+}
+
 const PROFILES = ['gfm', 'commonmark'] as const
 
 const OPEN: Members<OpenOptions> = {
@@ -346,7 +351,8 @@ export class Workspace {
   async audit(options: AuditOptions = {}): Promise<{ records: AuditRecord[]; damaged: number }> {
     const given = JSON.stringify(optionsOf(options, AUDIT))
     const call = (): Promise<NativePages> => asking(() => this.#native.audit(given))
-    const [records, rest] = await gatheredWith<AuditRecord, { damaged: number }>(call)
+    const [found, rest] = await gatheredWith<WireRecord, { damaged: number }>(call)
+    const records = found.map(({ outcome, ...record }) => ({ reason: null, ...record, ...outcome }))
     return { records, ...rest }
   }
 

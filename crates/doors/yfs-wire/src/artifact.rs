@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
-use yfs_artifacts::FileAnalysis;
-use yfs_types::path::VPath;
+use yfs_artifacts::{CleanupReport, FileAnalysis, RenderedContext, StoredArtifact};
+use yfs_types::{path::VPath, time::Millis};
+use yfs_vfs::FsError;
 
 use crate::time::UnixMillis;
 
@@ -73,13 +74,13 @@ impl FileStatsJson {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "ArtifactCleanup"))]
-pub struct CleanupReportJson {
+pub struct CleanupReportJson<F = String> {
     /// The artifacts, the oldest first. They are in the trash.
     pub removed: Vec<RemovedArtifactJson>,
     /// Their size in bytes.
     pub freed_bytes: u64,
     /// The paths of artifacts that could not be removed.
-    pub failed: Vec<String>,
+    pub failed: Vec<F>,
     /// Whether nothing was removed.
     pub dry_run: bool,
 }
@@ -95,6 +96,66 @@ pub struct RemovedArtifactJson {
     pub size: u64,
     /// Why: `age`, `size` or `files`.
     pub reason: &'static str,
+}
+
+/// An artifact that a cleanup could not remove, for programs that tell the reasons apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedArtifactJson {
+    /// The path in the workspace.
+    pub path: String,
+    /// The code of POSIX.
+    pub code: &'static str,
+}
+
+impl From<&(VPath, FsError)> for FailedArtifactJson {
+    fn from((path, error): &(VPath, FsError)) -> Self {
+        Self { path: path.to_string(), code: error.code.as_str() }
+    }
+}
+
+impl<F> CleanupReportJson<F> {
+    /// Makes the report of a cleanup.
+    pub fn new(
+        report: &CleanupReport,
+        dry_run: bool,
+        failed: impl Fn(&(VPath, FsError)) -> F,
+    ) -> Self {
+        let removed = report.removed.iter().map(|removed| RemovedArtifactJson {
+            path: removed.path.to_string(),
+            size: removed.size,
+            reason: removed.reason.name(),
+        });
+        Self {
+            removed: removed.collect(),
+            freed_bytes: report.freed_bytes,
+            failed: report.failed.iter().map(failed).collect(),
+            dry_run,
+        }
+    }
+}
+
+impl<T: From<Millis>> From<StoredArtifact> for ArtifactJson<T> {
+    fn from(artifact: StoredArtifact) -> Self {
+        Self {
+            path: artifact.path.to_string(),
+            artifact: artifact.relative_path,
+            size: artifact.size,
+            mime: artifact.media_type,
+            changed: artifact.changed.into(),
+        }
+    }
+}
+
+impl From<RenderedContext> for ContextJson {
+    fn from(rendered: RenderedContext) -> Self {
+        Self {
+            text: rendered.text,
+            tokens: rendered.n_tokens,
+            files: rendered.n_files,
+            listed: rendered.n_listed,
+            previewed: rendered.n_previewed,
+        }
+    }
 }
 
 /// A context for a model.

@@ -32,6 +32,7 @@
 //! ```
 
 mod artifact;
+mod artifact_service;
 mod camel_case;
 mod change;
 mod history;
@@ -54,8 +55,10 @@ mod write;
 
 pub use artifact::{
     ArtifactJson, ArtifactList, ArtifactQuery, ArtifactsQuery, CleanupReportJson, CleanupRequest,
-    ContextBody, ContextJson, FileStatsJson, RemovedArtifactJson, StatsQuery, StoreArtifactQuery,
+    ContextBody, ContextJson, FailedArtifactJson, FileStatsJson, RemovedArtifactJson, StatsQuery,
+    StoreArtifactQuery,
 };
+pub use artifact_service::{ArtifactReference, ArtifactRequest, ArtifactResponse, CleanupRules};
 pub use camel_case::camel_case_keys;
 pub use change::{ChangeJson, ChangeType};
 pub use history::{

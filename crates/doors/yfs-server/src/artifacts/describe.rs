@@ -72,14 +72,7 @@ pub(super) async fn context(
     let analyses = kept_analyses(&caller);
     let rendered = async move { analyses.render_context(&request).await };
     let rendered = caller.within_budget(WorkCost::ANALYSIS, rendered).await?;
-    let answer = ContextJson {
-        text: rendered.text,
-        tokens: rendered.n_tokens,
-        files: rendered.n_files,
-        listed: rendered.n_listed,
-        previewed: rendered.n_previewed,
-    };
-    Ok(Json(answer).into_response())
+    Ok(Json(ContextJson::from(rendered)).into_response())
 }
 
 /// Returns the statistics of the files that the caller may see, kept in the store.

@@ -126,11 +126,7 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
     if !content.is_empty() {
         lines.push(("Content", content));
     }
-    for (name, value) in lines {
-        let value = context.out.safe(&value).into_owned();
-        context.out.line(&format!("{name:>8}: {value}"))?;
-    }
-    Ok(())
+    context.out.rows(8, &lines)
 }
 
 fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Result {

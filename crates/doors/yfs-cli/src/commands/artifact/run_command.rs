@@ -100,8 +100,7 @@ fn print_reference(
 ) -> Result {
     let described = extract_context(&metadata);
     let path = metadata.relative_path.clone();
-    let preview = metadata.preview.clone();
-    let reference = ToolResponseContent::FileReference { metadata, preview };
+    let reference = ToolResponseContent::from(metadata);
     if context.out.json {
         let answer = json::value(&reference);
         let status = json!({ "exit_status": exit_code(status) });
