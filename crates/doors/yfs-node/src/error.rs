@@ -19,6 +19,21 @@ pub(crate) trait NodeFailure: Error {
     fn code(&self) -> Result<&'static str, napi::Error>;
 }
 
+/// An error as JavaScript gets it, for functions that call others with errors of several types.
+pub(crate) struct NodeError(pub(crate) napi::Error);
+
+impl<E: NodeFailure> From<E> for NodeError {
+    fn from(error: E) -> Self {
+        Self(of(error))
+    }
+}
+
+impl From<napi::Error> for NodeError {
+    fn from(error: napi::Error) -> Self {
+        Self(error)
+    }
+}
+
 /// Converts an error.
 pub(crate) fn of<E: NodeFailure>(error: E) -> napi::Error {
     of_ref(&error)

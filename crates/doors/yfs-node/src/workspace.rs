@@ -11,18 +11,12 @@ use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
 use napi_derive::napi;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
-use yfs::{
-    ExportOptions, Workspace, WorkspaceError, WorkspaceOptions,
-    workspace::{
-        anchors::{AnchorTarget, FileAnchor},
-        versions::VersionSelector,
-    },
-};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_agent_workspace::{WorkspaceHistory, workspace_audit_records};
-use yfs_engine::{content::AnchorSide, id::FileId, kind::profile_name, time::Millis};
+use yfs_engine::kind::profile_name;
 use yfs_peer::{PeerMembership, PeerTicket};
 use yfs_store::MemoryStore;
-use yfs_vfs::{FileSystem, Op};
+use yfs_vfs::Op;
 
 use crate::{
     artifacts::NativeArtifacts,
@@ -36,7 +30,7 @@ use crate::{
     peers::{NativePeers, RunningNode},
     threads::{NativeThreads, ThreadAccess},
     watch::NativeWatch,
-    workspace_slot::{WorkspaceSlot, at_once, path},
+    workspace_slot::{WorkspaceSlot, path},
 };
 
 /// The name of a workspace that lives in memory only.
@@ -249,55 +243,9 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn document(&self, at: String) -> napi::Result<OwnedFuture<String>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(message::document(&workspace.documents().info(&at)?).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn path_of(&self, id: String) -> napi::Result<OwnedFuture<Option<String>>> {
-        let id = file_id(&id)?;
-        self.ask(move |workspace| Ok(workspace.nodes().path_of(&id)?.map(|path| path.to_string())))
-    }
-
-    #[napi]
     pub fn watch(&self) -> napi::Result<NativeWatch> {
         self.slot.get()?;
         Ok(NativeWatch::new(self.slot.clone()))
-    }
-
-    #[napi]
-    pub fn cursor(&self) -> napi::Result<OwnedFuture<String>> {
-        let workspace = self.slot.get()?;
-        Ok(OwnedFuture::blocking(move || Ok(at_once(workspace.fs().cursor())?.as_str().to_owned())))
-    }
-
-    #[napi]
-    pub fn trash(&self) -> napi::Result<OwnedFuture<NativePages>> {
-        self.ask(|workspace| Ok(pages(workspace.trash().list()?.iter().map(message::trashed))))
-    }
-
-    #[napi]
-    pub fn restore(&self, id: String, to: Option<String>) -> napi::Result<OwnedFuture<String>> {
-        let id = file_id(&id)?;
-        let to = to.map(|to| path(Op::Rename, &to)).transpose()?;
-        self.ask(move |workspace| Ok(workspace.trash().restore(&id, to.as_ref())?.to_string()))
-    }
-
-    #[napi]
-    pub fn purge(&self, ids: Vec<String>) -> napi::Result<OwnedFuture<f64>> {
-        let ids: Vec<FileId> = ids.iter().map(|id| file_id(id)).collect::<napi::Result<_>>()?;
-        self.ask(move |workspace| Ok(workspace.trash().purge(&ids)? as f64))
-    }
-
-    #[napi]
-    pub fn expire(&self, retention_ms: f64) -> napi::Result<OwnedFuture<String>> {
-        let retention = Duration::from_millis(retention_ms as u64);
-        self.ask(move |workspace| {
-            Ok(message::expired(workspace.trash().expire(retention)?).to_string())
-        })
     }
 
     /// Undoes the changes of an actor that have a label, and returns what that did.
@@ -327,36 +275,6 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn versions(&self, at: String) -> napi::Result<OwnedFuture<NativePages>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(pages(workspace.history().versions(&at)?.iter().map(message::version)))
-        })
-    }
-
-    /// Finds a version by its number, or its name, or a time.
-    #[napi]
-    pub fn find_version(
-        &self,
-        at: String,
-        number: Option<f64>,
-        name: Option<String>,
-        time: Option<f64>,
-    ) -> napi::Result<OwnedFuture<Option<String>>> {
-        let at = path(Op::Open, &at)?;
-        let which = match (number, name, time) {
-            (Some(number), ..) => VersionSelector::Number(number as u64),
-            (_, Some(name), _) => VersionSelector::Name(name.into()),
-            (.., Some(time)) => VersionSelector::At(Millis::from_f64(time)),
-            _ => return Err(error::invalid("a version", "")),
-        };
-        self.ask(move |workspace| {
-            let found = workspace.history().find_version(&at, &which)?;
-            Ok(found.map(|found| message::version(&found).to_string()))
-        })
-    }
-
-    #[napi]
     pub fn version_content(
         &self,
         at: String,
@@ -368,114 +286,17 @@ impl NativeWorkspace {
         })
     }
 
+    /// Moves what is at a path to another workspace.
     #[napi]
-    pub fn restore_version(&self, at: String, number: f64) -> napi::Result<OwnedFuture<String>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(message::written(&workspace.history().restore_version(&at, number as u64)?)
-                .to_string())
-        })
-    }
-
-    #[napi]
-    pub fn name_version(&self, at: String, name: String) -> napi::Result<OwnedFuture<()>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.history().name_version(&at, &name))
-    }
-
-    #[napi]
-    pub fn unname_version(&self, at: String, name: String) -> napi::Result<OwnedFuture<bool>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.history().unname_version(&at, &name))
-    }
-
-    #[napi]
-    pub fn blame(&self, at: String) -> napi::Result<OwnedFuture<NativePages>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(pages(workspace.history().blame(&at)?.iter().map(message::blame)))
-        })
-    }
-
-    #[napi]
-    pub fn conflicts(&self) -> napi::Result<OwnedFuture<NativePages>> {
-        self.ask(|workspace| Ok(pages(workspace.conflicts()?.iter().map(message::conflict))))
-    }
-
-    /// Anchors a place, given as an offset in bytes or as a line; it stays with what is behind it,
-    /// or before.
-    #[napi]
-    pub fn anchor(
-        &self,
-        at: String,
-        offset: Option<f64>,
-        line: Option<f64>,
-        sticks_left: bool,
-    ) -> napi::Result<OwnedFuture<String>> {
-        let at = path(Op::Open, &at)?;
-        let spot = match (offset, line) {
-            (Some(offset), _) => AnchorTarget::Offset(offset as usize),
-            (_, line) => AnchorTarget::Line(line.unwrap_or(1.0) as usize),
-        };
-        let stick = if sticks_left { AnchorSide::Left } else { AnchorSide::Right };
-        self.ask(move |workspace| Ok(workspace.history().anchor(&at, spot, stick)?.to_string()))
-    }
-
-    #[napi]
-    pub fn resolve_anchor(&self, anchor: String) -> napi::Result<OwnedFuture<String>> {
-        self.ask(move |workspace| {
-            let anchor: FileAnchor = anchor.parse()?;
-            Ok(message::anchored(&workspace.history().resolve_anchor(&anchor)?).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn import(
+    pub fn move_to(
         &self,
         from: String,
+        other: &NativeWorkspace,
         to: String,
-        options: String,
-    ) -> napi::Result<OwnedFuture<String>> {
-        let (to, options) = (path(Op::Open, &to)?, message::import_options(&options)?);
-        self.ask(move |workspace| {
-            let report = workspace.import(from.as_ref(), &to, &options, &|_| ())?;
-            Ok(message::imported(&report).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn export(
-        &self,
-        from: String,
-        to: String,
-        force: bool,
-    ) -> napi::Result<OwnedFuture<String>> {
-        let from = path(Op::Open, &from)?;
-        let options = ExportOptions { force, ..ExportOptions::default() };
-        self.ask(move |workspace| {
-            let report = workspace.export(&from, to.as_ref(), &options, &|_| ())?;
-            Ok(message::exported(&report).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn stats(&self) -> napi::Result<OwnedFuture<String>> {
-        self.ask(|workspace| Ok(message::stats(&workspace.maintenance().stats()?).to_string()))
-    }
-
-    #[napi]
-    pub fn compact(&self) -> napi::Result<OwnedFuture<()>> {
-        self.ask(|workspace| workspace.maintenance().compact(&mut |_, _| ()).map(drop))
-    }
-
-    #[napi]
-    pub fn catch_up(&self) -> napi::Result<OwnedFuture<bool>> {
-        self.ask(Workspace::catch_up)
-    }
-
-    #[napi]
-    pub fn flush(&self) -> napi::Result<OwnedFuture<()>> {
-        self.ask(Workspace::flush)
+    ) -> napi::Result<OwnedFuture<()>> {
+        let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
+        let other = other.slot.get()?;
+        self.ask(move |workspace| workspace.move_to(&from, &other, &to))
     }
 
     /// Closes the workspace, and resolves when its files are closed; it is fine if it is closed
@@ -504,12 +325,4 @@ impl NativeWorkspace {
         let workspace = self.slot.get()?;
         Ok(OwnedFuture::blocking(move || work(&workspace).map_err(error::of)))
     }
-}
-
-fn pages(items: impl Iterator<Item = Value>) -> NativePages {
-    NativePages::new(items, &Value::Null)
-}
-
-fn file_id(text: &str) -> napi::Result<FileId> {
-    FileId::parse(text).map_err(|_| error::invalid("an id", text))
 }

@@ -185,49 +185,13 @@ export interface NativeWorkspace {
   artifacts(options: string): NativeArtifacts
   peers(): NativePeers
   port(guid: string, actor?: string | null): Promise<NativePort>
-  document(at: string): Promise<string>
-  pathOf(id: string): Promise<string | null>
+  call(request: string): Promise<string>
+  pages(request: string): Promise<NativePages>
   watch(): NativeWatch
-  cursor(): Promise<string>
-  trash(): Promise<NativePages>
-  restore(id: string, to?: string | null): Promise<string>
-  purge(ids: string[]): Promise<number>
-  expire(retentionMs: number): Promise<string>
   undo(label: string, actor: string | null): Promise<string>
   audit(options: string): Promise<NativePages>
-  versions(at: string): Promise<NativePages>
-  findVersion(
-    at: string,
-    number?: number | null,
-    name?: string | null,
-    time?: number | null,
-  ): Promise<string | null>
   versionContent(at: string, number: number): Promise<Uint8Array>
-  restoreVersion(at: string, number: number): Promise<string>
-  nameVersion(at: string, name: string): Promise<void>
-  unnameVersion(at: string, name: string): Promise<boolean>
-  blame(at: string): Promise<NativePages>
-  conflicts(): Promise<NativePages>
-  anchor(
-    at: string,
-    offset: number | null,
-    line: number | null,
-    sticksLeft: boolean,
-  ): Promise<string>
-  resolveAnchor(anchor: string): Promise<string>
-  import(from: string, to: string, options: string): Promise<string>
-  export(from: string, to: string, force: boolean): Promise<string>
-  stats(): Promise<string>
-  repair(at: string): Promise<boolean>
-  convertProfile(profile: string): Promise<string>
-  redactable(at: string, version?: number | null): Promise<string>
-  redact(at: string, version?: number | null, reason?: string | null): Promise<string>
-  redactions(at: string): Promise<string>
-  quarantined(): Promise<string>
   moveTo(from: string, other: NativeWorkspace, to: string): Promise<void>
-  compact(): Promise<void>
-  catchUp(): Promise<boolean>
-  flush(): Promise<void>
   close(): Promise<void>
 }
 

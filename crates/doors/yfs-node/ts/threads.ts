@@ -185,7 +185,11 @@ export class ThreadState {
     const bytes = bytesOf(data)
     const [mime, members] = [optionalText(mimeType, 'mimeType'), membersOf(metadata)]
     return recordOf(
-      JSON.parse(await asking(() => this.#native.writeFile(pathOf(path), bytes, mime, members))),
+      JSON.parse(
+        (await asking(() =>
+          this.#native.writeFile(pathOf(path), bytes, mime, members),
+        )) as WireFile,
+      ),
     )
   }
 
@@ -206,7 +210,9 @@ export class ThreadState {
         await asking(() => upload.push(bytes))
       }
       return recordOf(
-        JSON.parse(await asking(() => this.#native.finishUpload(at, upload, mime, members))),
+        JSON.parse(
+          await asking(() => this.#native.finishUpload(at, upload, mime, members)),
+        ) as WireFile,
       )
     } finally {
       upload.close()

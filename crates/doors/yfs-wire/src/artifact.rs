@@ -10,8 +10,7 @@ use crate::time::UnixMillis;
 
 /// An artifact in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Artifact"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Artifact"))]
 pub struct ArtifactJson<T = UnixMillis> {
     /// The path in the workspace.
     pub path: String,
@@ -27,8 +26,7 @@ pub struct ArtifactJson<T = UnixMillis> {
 
 /// The answer of `GET /api/artifacts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ArtifactList"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ArtifactList"))]
 pub struct ArtifactList {
     /// The artifacts, in order of their paths.
     pub artifacts: Vec<ArtifactJson>,
@@ -36,8 +34,7 @@ pub struct ArtifactList {
 
 /// What a file contains.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "FileStats"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileStats"))]
 pub struct FileStatsJson {
     /// The path.
     pub path: String,
@@ -72,8 +69,7 @@ impl FileStatsJson {
 
 /// What a cleanup removed, or would remove.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ArtifactCleanup"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ArtifactCleanup"))]
 pub struct CleanupReportJson<F = String> {
     /// The artifacts, the oldest first. They are in the trash.
     pub removed: Vec<RemovedArtifactJson>,
@@ -87,8 +83,7 @@ pub struct CleanupReportJson<F = String> {
 
 /// An artifact that a cleanup removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "RemovedArtifact"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RemovedArtifact"))]
 pub struct RemovedArtifactJson {
     /// The path in the workspace.
     pub path: String,
@@ -160,8 +155,7 @@ impl From<RenderedContext> for ContextJson {
 
 /// A context for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Context"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Context"))]
 pub struct ContextJson {
     /// The text.
     pub text: String,

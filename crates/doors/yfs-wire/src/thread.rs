@@ -1,16 +1,15 @@
 //! Threads of agents, and their files.
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
-use yfs_threads::{FileRecord, LineMatch, RetentionReport, ThreadInfo, ThreadMatches};
+use yfs_threads::{FileRecord, RetentionReport, ThreadInfo};
 use yfs_types::time::Millis;
-use yfs_vfs::Metadata;
+use yfs_vfs::{GrepLine, GrepResult, Metadata};
 
 use crate::time::UnixMillis;
 
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Thread"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Thread"))]
 pub struct ThreadJson<T = UnixMillis> {
     /// The id, or the parts of its namespace with slashes between.
     pub id: String,
@@ -36,8 +35,7 @@ pub struct ThreadJson<T = UnixMillis> {
 
 /// The answer of `POST /api/threads/{id}/archive` and `/unarchive`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ArchivedThread"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ArchivedThread"))]
 pub struct ArchivedThreadJson<T = UnixMillis> {
     /// The id, or the parts of its namespace with slashes between.
     pub id: String,
@@ -47,8 +45,7 @@ pub struct ArchivedThreadJson<T = UnixMillis> {
 
 /// The answer of `GET /api/threads`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadList"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadList"))]
 pub struct ThreadList<T = UnixMillis> {
     /// The threads, in order of their ids.
     pub threads: Vec<ThreadJson<T>>,
@@ -56,8 +53,7 @@ pub struct ThreadList<T = UnixMillis> {
 
 /// The number and size of a thread's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadStats"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadStats"))]
 pub struct ThreadStatsJson {
     /// The id of the thread.
     pub id: String,
@@ -71,8 +67,7 @@ pub struct ThreadStatsJson {
 
 /// What a retention deleted, or would delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadRetention"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadRetention"))]
 pub struct RetentionReportJson<T = UnixMillis> {
     /// The threads, the one that changed the longest time ago first. They are in the trash.
     pub removed: Vec<RemovedThreadJson<T>>,
@@ -86,8 +81,7 @@ pub struct RetentionReportJson<T = UnixMillis> {
 
 /// A thread that a retention deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "RemovedThread"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RemovedThread"))]
 pub struct RemovedThreadJson<T = UnixMillis> {
     /// The thread as it was.
     #[serde(flatten)]
@@ -98,8 +92,7 @@ pub struct RemovedThreadJson<T = UnixMillis> {
 
 /// The record of a file or directory of a thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadFile"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadFile"))]
 pub struct ThreadFileJson {
     /// The path, from the root of the thread.
     pub path: String,
@@ -123,8 +116,7 @@ pub struct ThreadFileJson {
 
 /// The answer of `GET /api/threads/{id}/files` for a directory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadListing"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadListing"))]
 pub struct ThreadListing {
     /// The path of the directory, from the root of the thread.
     pub path: String,
@@ -134,8 +126,7 @@ pub struct ThreadListing {
 
 /// The answer of `GET /api/threads/{id}/grep`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadMatches"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadMatches"))]
 pub struct ThreadMatchList {
     /// The files with matching lines.
     pub files: Vec<ThreadMatchesJson>,
@@ -158,8 +149,7 @@ pub struct ThreadMatchesJson {
 
 /// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadLine"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadLine"))]
 pub struct ThreadLineJson {
     /// The number of the line, counted from 1.
     pub line: u64,
@@ -169,8 +159,7 @@ pub struct ThreadLineJson {
 
 /// The answer of `GET /api/threads/{id}/find`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadPaths"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadPaths"))]
 pub struct ThreadPathList {
     /// The paths, from the root of the thread.
     pub paths: Vec<String>,
@@ -378,14 +367,14 @@ impl From<&FileRecord> for ThreadFileJson {
     }
 }
 
-impl From<ThreadMatches> for ThreadMatchList {
-    fn from(found: ThreadMatches) -> Self {
-        let line = |line: LineMatch| ThreadLineJson { line: line.line, content: line.content };
+impl From<GrepResult> for ThreadMatchList {
+    fn from(found: GrepResult) -> Self {
+        let line = |line: GrepLine| ThreadLineJson { line: line.number, content: line.text };
         let files = found.files.into_iter().map(|file| ThreadMatchesJson {
-            path: file.path,
-            matches: file.matches.into_iter().map(line).collect(),
+            path: file.path.to_string(),
+            matches: file.lines.into_iter().filter(|line| line.is_match).map(line).collect(),
         });
-        let (binary, binary_paths) = (found.n_binary, found.binary_paths);
-        Self { files: files.collect(), binary, binary_paths }
+        let binary_paths = found.binary_paths.iter().map(ToString::to_string).collect();
+        Self { files: files.collect(), binary: found.n_binary, binary_paths }
     }
 }

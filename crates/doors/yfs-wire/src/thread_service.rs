@@ -266,9 +266,9 @@ impl ThreadFileRequest {
                 let stats = files.file_stats().await?;
                 return Ok(ThreadResponse::Stats(ThreadStatsJson {
                     id: files.thread().address().to_string(),
-                    files: stats.file_count,
-                    directories: stats.directory_count,
-                    bytes: stats.total_size,
+                    files: stats.n_files,
+                    directories: stats.n_directories,
+                    bytes: stats.n_bytes,
                 }));
             }
             Self::Find { glob } => {

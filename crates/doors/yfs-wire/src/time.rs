@@ -6,8 +6,7 @@ use yfs_types::time::Millis;
 
 /// A time in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(type = "number"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS), ts(type = "number"))]
 pub struct UnixMillis(pub i64);
 
 /// A time by RFC 3339, in UTC with milliseconds: `2026-11-21T23:51:25.123Z`.
