@@ -70,21 +70,21 @@ impl NodeFailure for FsError {
 impl NodeFailure for WorkspaceError {
     fn code(&self) -> Result<&'static str, napi::Error> {
         Ok(match self {
-            WorkspaceError::Fs(error) => return Err(of_ref(error)),
-            WorkspaceError::NotFound => "ERR_YFS_NOT_FOUND",
-            WorkspaceError::Exists => "ERR_YFS_EXISTS",
-            WorkspaceError::Closed => "ERR_YFS_CLOSED",
-            WorkspaceError::ReadOnly => "EROFS",
-            WorkspaceError::NoDocument(_) => "ERR_YFS_NO_DOCUMENT",
-            WorkspaceError::NoFile(_) => "ERR_YFS_NO_FILE",
-            WorkspaceError::Refused(_) => "ERR_YFS_REFUSED",
-            WorkspaceError::Table(_) => "ERR_YFS_TABLE",
-            WorkspaceError::Store(StoreError::Key { .. }) => "ERR_YFS_KEY",
-            WorkspaceError::Store(_) => "ERR_YFS_STORE",
-            WorkspaceError::Content(_) => "ERR_YFS_CONTENT",
-            WorkspaceError::Redacted { .. } => "ERR_YFS_REDACTED",
-            WorkspaceError::Anchor(_) => "ERR_YFS_ANCHOR",
-            WorkspaceError::Host { source, .. } => FsCode::of_io(source).as_str(),
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::NotFound => "ERR_YFS_NOT_FOUND",
+            Self::Exists => "ERR_YFS_EXISTS",
+            Self::Closed => "ERR_YFS_CLOSED",
+            Self::ReadOnly => "EROFS",
+            Self::NoDocument(_) => "ERR_YFS_NO_DOCUMENT",
+            Self::NoFile(_) => "ERR_YFS_NO_FILE",
+            Self::Refused(_) => "ERR_YFS_REFUSED",
+            Self::Table(_) => "ERR_YFS_TABLE",
+            Self::Store(StoreError::Key { .. }) => "ERR_YFS_KEY",
+            Self::Store(_) => "ERR_YFS_STORE",
+            Self::Content(_) => "ERR_YFS_CONTENT",
+            Self::Redacted { .. } => "ERR_YFS_REDACTED",
+            Self::Anchor(_) => "ERR_YFS_ANCHOR",
+            Self::Host { source, .. } => FsCode::of_io(source).as_str(),
             _ => "ERR_YFS",
         })
     }
@@ -127,11 +127,11 @@ pub(crate) fn bad_path(
 impl NodeFailure for ThreadError {
     fn code(&self) -> Result<&'static str, napi::Error> {
         Ok(match self {
-            ThreadError::Fs(error) => return Err(of_ref(error)),
-            ThreadError::Workspace(error) => return Err(of_ref(error)),
-            ThreadError::Id(_) => "ERR_INVALID_ARG_VALUE",
-            ThreadError::Missing(_) => "ERR_YFS_NO_THREAD",
-            ThreadError::Exists(_) => "ERR_YFS_THREAD_EXISTS",
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::Workspace(error) => return Err(of_ref(error)),
+            Self::Id(_) => "ERR_INVALID_ARG_VALUE",
+            Self::Missing(_) => "ERR_YFS_NO_THREAD",
+            Self::Exists(_) => "ERR_YFS_THREAD_EXISTS",
             _ => "ERR_YFS",
         })
     }
@@ -140,11 +140,9 @@ impl NodeFailure for ThreadError {
 impl NodeFailure for ThreadFileError {
     fn code(&self) -> Result<&'static str, napi::Error> {
         Ok(match self {
-            ThreadFileError::Fs(error) => return Err(of_ref(error)),
-            ThreadFileError::ReservedMember(_) | ThreadFileError::BadExternal(_) => {
-                "ERR_INVALID_ARG_VALUE"
-            }
-            ThreadFileError::Thumbnail { .. } => "ERR_YFS_THUMBNAIL",
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::ReservedMember(_) | Self::BadExternal(_) => "ERR_INVALID_ARG_VALUE",
+            Self::Thumbnail { .. } => "ERR_YFS_THUMBNAIL",
             _ => "ERR_YFS",
         })
     }
@@ -154,12 +152,12 @@ impl NodeFailure for ArtifactError {
     /// A file that is gone is `ENOENT`, one with another content `EIO`.
     fn code(&self) -> Result<&'static str, napi::Error> {
         Ok(match self {
-            ArtifactError::Fs(error) => return Err(of_ref(error)),
-            ArtifactError::Missing { .. } => FsCode::ENOENT.as_str(),
-            ArtifactError::Corrupt { .. } | ArtifactError::Open { .. } => FsCode::EIO.as_str(),
-            ArtifactError::Namespace(_)
-            | ArtifactError::BadReference(_)
-            | ArtifactError::Template(_) => "ERR_INVALID_ARG_VALUE",
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::Missing { .. } => FsCode::ENOENT.as_str(),
+            Self::Corrupt { .. } | Self::Open { .. } => FsCode::EIO.as_str(),
+            Self::Namespace(_) | Self::BadReference(_) | Self::Template(_) => {
+                "ERR_INVALID_ARG_VALUE"
+            }
             _ => "ERR_YFS",
         })
     }
@@ -168,8 +166,8 @@ impl NodeFailure for ArtifactError {
 impl NodeFailure for JsonQueryError {
     fn code(&self) -> Result<&'static str, napi::Error> {
         Ok(match self {
-            JsonQueryError::Cancelled => FsCode::ECANCELED.as_str(),
-            JsonQueryError::Exceeded => "ERR_YFS_QUERY_LIMIT",
+            Self::Cancelled => FsCode::ECANCELED.as_str(),
+            Self::Exceeded => "ERR_YFS_QUERY_LIMIT",
             _ => "ERR_YFS_QUERY",
         })
     }
@@ -178,9 +176,9 @@ impl NodeFailure for JsonQueryError {
 impl NodeFailure for LabelUndoError {
     fn code(&self) -> Result<&'static str, napi::Error> {
         Ok(match self {
-            LabelUndoError::Fs(error) => return Err(of_ref(error)),
-            LabelUndoError::NoSuchLabel { .. } => "ERR_YFS_NO_LABEL",
-            LabelUndoError::OtherActors { .. } => "ERR_YFS_OTHER_ACTORS",
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::NoSuchLabel { .. } => "ERR_YFS_NO_LABEL",
+            Self::OtherActors { .. } => "ERR_YFS_OTHER_ACTORS",
             _ => "ERR_YFS",
         })
     }
@@ -194,20 +192,20 @@ pub(crate) fn of_audit(error: &std::io::Error) -> napi::Error {
 impl NodeFailure for PeerError {
     fn code(&self) -> Result<&'static str, napi::Error> {
         Ok(match self {
-            PeerError::Workspace(error) => return Err(of_ref(error)),
-            PeerError::BadTicket => "ERR_YFS_TICKET",
-            PeerError::NotShared => "ERR_YFS_NOT_SHARED",
-            PeerError::NotOwner => "ERR_YFS_NOT_OWNER",
-            PeerError::AlreadyRunning => "ERR_YFS_PEERS_RUNNING",
-            PeerError::NoPeer(..) => "ERR_YFS_NO_PEER",
-            PeerError::Denied(_) | PeerError::Denies(_) => "ERR_YFS_PEER_DENIED",
-            PeerError::Listen { source, .. } => match source.kind() {
+            Self::Workspace(error) => return Err(of_ref(error)),
+            Self::BadTicket => "ERR_YFS_TICKET",
+            Self::NotShared => "ERR_YFS_NOT_SHARED",
+            Self::NotOwner => "ERR_YFS_NOT_OWNER",
+            Self::AlreadyRunning => "ERR_YFS_PEERS_RUNNING",
+            Self::NoPeer(..) => "ERR_YFS_NO_PEER",
+            Self::Denied(_) | Self::Denies(_) => "ERR_YFS_PEER_DENIED",
+            Self::Listen { source, .. } => match source.kind() {
                 ErrorKind::AddrInUse => "EADDRINUSE",
                 ErrorKind::AddrNotAvailable => "EADDRNOTAVAIL",
                 _ => FsCode::of_io(source).as_str(),
             },
-            PeerError::Store(_) => "ERR_YFS_STORE",
-            PeerError::Io(source) => FsCode::of_io(source).as_str(),
+            Self::Store(_) => "ERR_YFS_STORE",
+            Self::Io(source) => FsCode::of_io(source).as_str(),
             _ => "ERR_YFS",
         })
     }
@@ -217,9 +215,9 @@ impl NodeFailure for JoinCodeError {
     /// No message contains the words of a code.
     fn code(&self) -> Result<&'static str, napi::Error> {
         Ok(match self {
-            JoinCodeError::Malformed | JoinCodeError::UnknownWord { .. } => "ERR_INVALID_ARG_VALUE",
-            JoinCodeError::NotFound { .. } | JoinCodeError::NotAtRelay { .. } => "ERR_YFS_NO_CODE",
-            JoinCodeError::Unreachable { .. } | JoinCodeError::Lan(_) => "ERR_YFS_UNREACHABLE",
+            Self::Malformed | Self::UnknownWord { .. } => "ERR_INVALID_ARG_VALUE",
+            Self::NotFound { .. } | Self::NotAtRelay { .. } => "ERR_YFS_NO_CODE",
+            Self::Unreachable { .. } | Self::Lan(_) => "ERR_YFS_UNREACHABLE",
             _ => "ERR_YFS_CODE",
         })
     }

@@ -270,7 +270,7 @@ impl NativeWorkspace {
             let selected = workspace_audit_records(&workspace, &query);
             let selected = selected.map_err(|error| error::of_audit(&error))?;
             let rest = json!({ "damaged": selected.n_damaged });
-            Ok(NativePages::new(selected.records.iter().map(|record| message::js(record)), &rest))
+            Ok(NativePages::new(selected.records.iter().map(message::js), &rest))
         }))
     }
 
@@ -284,19 +284,6 @@ impl NativeWorkspace {
         self.ask(move |workspace| {
             Ok(Uint8Array::new(workspace.history().version_content(&at, number as u64)?.to_vec()))
         })
-    }
-
-    /// Moves what is at a path to another workspace.
-    #[napi]
-    pub fn move_to(
-        &self,
-        from: String,
-        other: &NativeWorkspace,
-        to: String,
-    ) -> napi::Result<OwnedFuture<()>> {
-        let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
-        let other = other.slot.get()?;
-        self.ask(move |workspace| workspace.move_to(&from, &other, &to))
     }
 
     /// Closes the workspace, and resolves when its files are closed; it is fine if it is closed

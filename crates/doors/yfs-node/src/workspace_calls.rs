@@ -86,6 +86,19 @@ impl NativeWorkspace {
             _ => NativePages::new(std::iter::empty(), &answer),
         })
     }
+
+    /// Moves what is at a path to another workspace.
+    #[napi]
+    pub fn move_to(
+        &self,
+        from: String,
+        other: &NativeWorkspace,
+        to: String,
+    ) -> napi::Result<OwnedFuture<()>> {
+        let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
+        let other = other.slot.get()?;
+        self.ask(move |workspace| workspace.move_to(&from, &other, &to))
+    }
 }
 
 impl NativeWorkspace {

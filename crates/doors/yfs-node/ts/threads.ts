@@ -184,13 +184,8 @@ export class ThreadState {
   ): Promise<FileRecord> {
     const bytes = bytesOf(data)
     const [mime, members] = [optionalText(mimeType, 'mimeType'), membersOf(metadata)]
-    return recordOf(
-      JSON.parse(
-        (await asking(() =>
-          this.#native.writeFile(pathOf(path), bytes, mime, members),
-        )) as WireFile,
-      ),
-    )
+    const written = await asking(() => this.#native.writeFile(pathOf(path), bytes, mime, members))
+    return recordOf(JSON.parse(written) as WireFile)
   }
 
   /** Writes a file from a stream. No more than a piece of it is in memory at once. */
@@ -209,11 +204,8 @@ export class ThreadState {
         const bytes = bytesOf(piece)
         await asking(() => upload.push(bytes))
       }
-      return recordOf(
-        JSON.parse(
-          await asking(() => this.#native.finishUpload(at, upload, mime, members)),
-        ) as WireFile,
-      )
+      const done = await asking(() => this.#native.finishUpload(at, upload, mime, members))
+      return recordOf(JSON.parse(done) as WireFile)
     } finally {
       upload.close()
     }

@@ -10,7 +10,6 @@ use std::{
 };
 
 use async_trait::async_trait;
-use clap::Args;
 use yfs::Workspace;
 use yfs_agent::{
     AgentSession, AgentSessionBuilder,
@@ -35,11 +34,7 @@ use self::{
     host_directories::HostDirectories,
     protected_files::{ProtectedFiles, ProtectedRules},
 };
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json_query_runner, settings,
-};
+use crate::{json_query_runner, prelude::*, settings};
 
 /// What an agent may do.
 #[derive(Debug, Args)]

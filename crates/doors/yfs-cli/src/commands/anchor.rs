@@ -1,16 +1,10 @@
 //! `yfs anchor`: creates and resolves positions that move with their text.
 
-use clap::Args;
-use serde_json::json;
 use yfs::workspace::anchors::{AnchorTarget, FileAnchor};
 use yfs_engine::content::AnchorSide;
 use yfs_wire::AnchorJson;
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 An anchor is a short text that identifies a character of a file, not a line number. Edits, renames

@@ -5,8 +5,6 @@ mod run_command;
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use clap::{Args, Subcommand};
-use serde_json::Value;
 use yfs::Workspace;
 use yfs_agent_workspace::WorkspacePast;
 use yfs_analysis::{PreviewLimit, describe_stats};
@@ -22,13 +20,11 @@ use yfs_wire::{ArtifactJson, CleanupReportJson, ContextJson, Rfc3339Time};
 use self::run_command::RunArgs;
 use crate::{
     commands::input_content::{read_host, read_host_text},
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{counted, human_size, parse_size},
-    json,
+    format_text::parse_size,
     kept_stats::kept_stats,
-    parse_time::{self, parse_duration},
+    parse_time::parse_duration,
     pattern::fnmatch,
+    prelude::*,
 };
 
 const HELP: &str = "\

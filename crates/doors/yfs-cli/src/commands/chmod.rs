@@ -1,16 +1,11 @@
 //! `yfs chmod`: sets permission bits, which are stored and shown but not enforced.
 
-use clap::Args;
-use serde_json::json;
 use yfs_vfs::{FileKind, FileSystemExt, Op, WalkOptions};
 
 use crate::{
     commands::transfer_operands::require_found_directory,
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    json,
     mode::{ModeChange, format_mode},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -2,17 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use serde_json::json;
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_replica::{ExchangeProgress, client::RemoteServer};
 
 use crate::{
     commands::{mirror, sync},
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
     format_text::parse_size,
+    prelude::*,
     settings, workspace_key,
 };
 

@@ -1,11 +1,7 @@
 //! `yfs config`: prints and changes settings.
 
-use clap::Args;
-use serde_json::json;
-
 use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
+    prelude::*,
     settings::{self, SettingKey, Settings},
 };
 

@@ -1,15 +1,10 @@
 //! `yfs conflicts`: lists conflicts that rules resolved, and ends those of words and of removals.
 
-use clap::{Args, Subcommand};
 use yfs::workspace::removals::RemovalDecision;
 use yfs_engine::path::VPath;
 use yfs_wire::ConflictJson;
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 If two writers changed the same word without knowing of each other, the file has both words, side by

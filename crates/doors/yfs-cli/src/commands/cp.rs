@@ -12,9 +12,7 @@ use crate::{
         confirm_prompt::quoted,
         transfer_operands::{PathTransfer, TransferArgs, require_found_directory},
     },
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\

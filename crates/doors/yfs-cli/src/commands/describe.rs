@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use unicode_width::UnicodeWidthStr;
 use yfs_analysis::{
     CsvStats, FileStats, JsonArrayStats, JsonStats, MarkdownStats, PreviewLimit, TextStats,
@@ -11,9 +10,7 @@ use yfs_analysis::{
 use yfs_artifacts::{FileAnalysis, KeptAnalyses};
 use yfs_wire::FileStatsJson;
 
-use crate::{
-    context::CommandContext, errors::Result, json, kept_stats::kept_stats, typed_path::TypedPath,
-};
+use crate::{kept_stats::kept_stats, prelude::*};
 
 const HELP: &str = "\
 The type comes from the content, and from the name where the content leaves it open. Notes say what

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use clap::Args;
-use serde_json::json;
 use yfs::{
     DifferenceKind, DirectoryComparison, ImportOptions, Workspace,
     workspace::past::{PastContent, PastEntry, PastState},
@@ -14,11 +12,10 @@ use yfs_vfs::{FileKind, FileSystem};
 
 use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
     output::TextRole,
-    parse_time, settings,
+    prelude::*,
+    settings,
 };
 
 const HELP: &str = "\

@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs_vfs::{TextReplacement, VersionToken};
 use yfs_wire::EditOutcomeJson;
 
 use crate::{
     commands::{input_content::read_host_text, write::parse_version},
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json,
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -2,16 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs::ExportOptions;
 use yfs_wire::ExportReportJson;
 
 use crate::{
-    commands::import::report_skipped,
-    context::CommandContext,
-    errors::Result,
-    format_text::{counted, sentence_size},
-    json,
+    commands::import::report_skipped, format_text::sentence_size, prelude::*,
     progress::CommandProgress,
 };
 

@@ -7,7 +7,6 @@ mod parse;
 mod print_all;
 mod print_format;
 
-use clap::Args;
 use futures::StreamExt;
 use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, FileSystemExt, WalkEntry, WalkOptions};
@@ -17,11 +16,7 @@ use self::{
     expression::{FindCandidate, FindOutcome},
     find_run::{FindRun, read_link},
 };
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Tests: -name GLOB, -iname, -path GLOB, -ipath, -regex PATTERN, -iregex, -lname GLOB, -ilname,

@@ -2,8 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use clap::Args;
-use serde_json::{Value, json};
 use yfs_vfs::{
     FileKind, FileMatches, FsCode, GrepLine, GrepQuery, GrepSink, grep::describe_binary,
 };
@@ -11,13 +9,10 @@ use yfs_wire::GrepLineJson;
 
 use crate::{
     commands::input_content::read_stdin,
-    context::{CommandContext, Fs},
-    errors::{CommandError, EXIT_USAGE, Result},
-    format_text::counted,
-    json,
+    errors::EXIT_USAGE,
     output::TextRole,
     posix_regex::{self, RegexDialect},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\

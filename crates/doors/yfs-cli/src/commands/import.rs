@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs::{
     ImportOptions, ImportReport, SkippedPath, WorkspaceError, YjsImportError, YjsImportReport,
 };
@@ -10,10 +9,8 @@ use yfs_engine::path::VPath;
 use yfs_wire::{ImportReportJson, YjsImportReportJson};
 
 use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{counted, parse_size, sentence_size},
-    json,
+    format_text::{parse_size, sentence_size},
+    prelude::*,
     progress::CommandProgress,
     settings,
 };

@@ -2,17 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
-use clap::Args;
-use serde_json::json;
 use yfs::{Workspace, WorkspaceOptions};
 
-use crate::{
-    commands::admin::ProfileName,
-    context::CommandContext,
-    discover,
-    errors::{CommandError, Result},
-    settings, workspace_key,
-};
+use crate::{commands::admin::ProfileName, discover, prelude::*, settings, workspace_key};
 
 const HELP: &str = "\
 The workspace is the file DIR/.yfs/workspace.db. To copy a workspace that is in use, run

@@ -1,12 +1,6 @@
 //! `yfs label`: names versions.
 
-use clap::Args;
-use serde_json::json;
-
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 A name is one line of at most 128 bytes. The commands that take the number of a version also take

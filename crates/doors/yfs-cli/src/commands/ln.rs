@@ -1,7 +1,5 @@
 //! `yfs ln`: creates symbolic links.
 
-use clap::Args;
-use serde_json::json;
 use yfs_engine::path::VPath;
 use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
 
@@ -10,9 +8,7 @@ use crate::{
         confirm_prompt::confirm,
         transfer_operands::{is_directory, separate_operands},
     },
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\

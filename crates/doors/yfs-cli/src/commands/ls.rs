@@ -4,21 +4,12 @@ mod plain;
 
 use std::cmp::Reverse;
 
-use clap::Args;
-use serde_json::Value;
 use smol_str::{SmolStr, format_smolstr};
 use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, FileSystemExt, Op, Stat, WalkEntry, WalkOptions};
 
 use self::plain::PlainListing;
-use crate::{
-    commands::transfer_operands::require_found_directory,
-    context::{CommandContext, Fs},
-    errors::Result,
-    format_text::human_size,
-    json, mode, parse_time,
-    typed_path::TypedPath,
-};
+use crate::{commands::transfer_operands::require_found_directory, mode, prelude::*};
 
 const HELP: &str = "\
 Times are in the zone of TZ, or else of the system. There are no owners, link counts and blocks.

@@ -2,15 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use clap::Args;
-use serde_json::json;
-
-use crate::{
-    args::CliArgs,
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::counted,
-};
+use crate::{args::CliArgs, prelude::*};
 
 const HELP: &str = "\
 Writes yfs.1 and a page for each command, such as yfs-edit.1. Existing pages are replaced.

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions, clock::new_step};
 use yfs_mirror::{
@@ -14,10 +12,10 @@ use yfs_mirror::{
 pub(crate) use crate::discover::mirrored_directory;
 use crate::{
     commands::{clone, init},
-    context::CommandContext,
     discover,
-    errors::{CommandError, DAMAGE_HINT, Result},
-    format_text::{counted, parse_size},
+    errors::DAMAGE_HINT,
+    format_text::parse_size,
+    prelude::*,
     settings,
     stop_signal::wait_for_signal,
 };

@@ -1,15 +1,8 @@
 //! `yfs mkdir`: creates directories.
 
-use clap::Args;
-use serde_json::json;
 use yfs_vfs::{FsCode, MkdirOptions};
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    mode::ModeChange,
-    typed_path::TypedPath,
-};
+use crate::{mode::ModeChange, prelude::*};
 
 const HELP: &str = "\
 Examples:

@@ -1,6 +1,5 @@
 //! `yfs mv`: moves and renames files. They keep their history, and stay open in editors.
 
-use clap::Args;
 use yfs_vfs::{FsCode, FsError, MoveOptions, Op};
 
 use crate::{
@@ -8,8 +7,7 @@ use crate::{
         confirm_prompt::quoted,
         transfer_operands::{PathTransfer, TransferArgs, require_directory},
     },
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
+    prelude::*,
 };
 
 const HELP: &str = "\

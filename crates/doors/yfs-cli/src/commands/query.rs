@@ -3,19 +3,14 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
 use yfs_agent::json_query::{
     DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect,
 };
 use yfs_vfs::CancellationToken;
 
 use crate::{
-    commands::input_content::read_host,
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::parse_size,
-    json_query_runner,
-    parse_time::parse_duration,
+    commands::input_content::read_host, format_text::parse_size, json_query_runner,
+    parse_time::parse_duration, prelude::*,
 };
 
 const HELP: &str = "\

@@ -1,14 +1,8 @@
 //! `yfs readlink`: prints the targets of links.
 
-use clap::Args;
-use serde_json::json;
 use yfs_vfs::{FsCode, FsError};
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Examples:

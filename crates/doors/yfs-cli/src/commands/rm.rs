@@ -1,7 +1,5 @@
 //! `yfs rm`: moves files to the trash.
 
-use clap::Args;
-use serde_json::json;
 use yfs_vfs::{FileKind, FileSystemExt, FsCode, FsError, Op, RemoveOptions, Stat, WalkOptions};
 
 use crate::{
@@ -9,10 +7,7 @@ use crate::{
         confirm_prompt::{confirm, quoted},
         transfer_operands::require_directory,
     },
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    format_text::counted,
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -1,14 +1,8 @@
 //! `yfs rmdir`: moves empty directories to the trash.
 
-use clap::Args;
-use serde_json::json;
 use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 A directory with content stays; `yfs rm -r` removes it.

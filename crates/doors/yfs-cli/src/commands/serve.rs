@@ -7,9 +7,7 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::json;
 use tokio::runtime::Handle;
 use yfs::{
     ImportOptions, Workspace, WorkspaceError, WorkspaceOptions,
@@ -25,10 +23,8 @@ use yfs_server::{
 
 use crate::{
     commands::{import, init, mirror},
-    context::CommandContext,
-    discover,
-    errors::{CommandError, Result},
-    json_query_runner,
+    discover, json_query_runner,
+    prelude::*,
     progress::CommandProgress,
     settings,
     stop_signal::wait_for_signal,

@@ -1,15 +1,8 @@
 //! `yfs stat`: prints the metadata of files.
 
-use clap::Args;
 use yfs_vfs::{FileKind, FsError, Op, Stat};
 
-use crate::{
-    commands::transfer_operands::require_found_directory,
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    json, mode, parse_time,
-    typed_path::TypedPath,
-};
+use crate::{commands::transfer_operands::require_found_directory, mode, prelude::*};
 
 const HELP: &str = "\
 Times are in the zone of TZ, or else of the system. %y and %w have milliseconds.
@@ -95,7 +88,7 @@ async fn describe(
         context.out.line(&format!(" Version: {version}"))?;
     }
     if !stat.metadata.is_empty() {
-        let metadata = serde_json::Value::Object(stat.metadata.clone());
+        let metadata = Value::Object(stat.metadata.clone());
         context.out.line(&format!("Metadata: {metadata}"))?;
     }
     Ok(())

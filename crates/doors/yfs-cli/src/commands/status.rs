@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use clap::Args;
-use serde_json::json;
 use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, Workspace};
 use yfs_engine::{id::FileId, path::VPath};
 use yfs_mirror::{Mirror, NoticeReason, PendingDeletions, untrusted_files::is_risky};
@@ -15,10 +13,8 @@ use crate::{
         mirror,
         mirrored_sides::{ChangedSide, MirroredSides},
     },
-    context::CommandContext,
-    errors::Result,
-    format_text::counted,
     output::TextRole,
+    prelude::*,
     settings,
 };
 

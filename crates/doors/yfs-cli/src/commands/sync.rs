@@ -9,8 +9,6 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use clap::Args;
-use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
 use yfs::Workspace;
 use yfs_engine::id::FileId;
@@ -23,9 +21,8 @@ use yfs_replica::{
 
 use crate::{
     commands::{clone, mirror},
-    context::CommandContext,
-    errors::{CommandError, Result},
     format_text::{parse_size, sentence_size},
+    prelude::*,
     progress::CommandProgress,
     settings,
     stop_signal::wait_for_signal,

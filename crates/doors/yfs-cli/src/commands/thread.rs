@@ -4,8 +4,6 @@ mod files;
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use yfs_threads::{NamespaceStrategy, ThreadError, Threads};
 use yfs_wire::{
     RemovedThreadJson, RetentionReportJson, RetentionRules, Rfc3339Time, ThreadFileRequest,
@@ -13,13 +11,7 @@ use yfs_wire::{
 };
 
 use self::files::ThreadFileCommand;
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{counted, human_size, parse_size},
-    json,
-    parse_time::{self, parse_duration},
-};
+use crate::{format_text::parse_size, parse_time::parse_duration, prelude::*};
 
 const HELP: &str = "\
 A thread is a directory with a tree of files of its own, by default below /threads. Paths of its

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
 use nanoid::nanoid;
-use serde_json::{Value, json};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     id::ID_ALPHABET,
@@ -13,11 +11,7 @@ use yfs_engine::{
 };
 use yfs_server::access::{AccessGrant, GrantRights, TokenKeys};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    parse_time,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 A token is a signed text that states what it grants. Only servers of this workspace accept it.

@@ -3,16 +3,12 @@
 use std::{io, path::PathBuf};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use clap::Args;
 use serde_json::{Map, Value, json};
 use yfs_agent::{CallContext, ReplyBlock, ToolDefinition, ToolReply};
 use yfs_mcp::{ClientIdentity, OpenedSession};
 
 use super::agent_files::{self, AgentArgs};
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Calls one of the tools that `yfs mcp` offers, with the same profiles, texts and permission rules.

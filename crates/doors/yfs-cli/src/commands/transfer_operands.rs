@@ -1,15 +1,11 @@
 //! The destinations of `mv`, `cp` and `ln`: as in POSIX, into a directory that exists, otherwise at
 //! the path itself.
 
-use clap::Args;
-use serde_json::json;
 use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
 use crate::{
     commands::confirm_prompt::{confirm, quoted},
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 /// The arguments that `mv` and `cp` share.

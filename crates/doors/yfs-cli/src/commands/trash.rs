@@ -2,18 +2,11 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use yfs::TrashEntry;
 use yfs_engine::{id::FileId, time::Millis};
 use yfs_wire::{ExpireReportJson, Rfc3339Time, TrashEntryJson};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json, parse_time,
-    pattern::fnmatch,
-};
+use crate::{pattern::fnmatch, prelude::*};
 
 const HELP: &str = "\
 ITEM is the id that `yfs trash ls` prints, or the former path. If several removed files had the same

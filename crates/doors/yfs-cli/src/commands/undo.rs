@@ -4,8 +4,6 @@ mod choose_steps;
 
 use std::io::{self, IsTerminal};
 
-use clap::Args;
-use serde_json::json;
 use yfs::{
     Workspace, WorkspaceError,
     workspace::{
@@ -23,11 +21,8 @@ use crate::{
         confirm_prompt::confirm,
         mirror::{self, mirrored_directory},
     },
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::counted,
     history_steps::HistoryStep,
-    parse_time,
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -1,7 +1,5 @@
 //! `yfs versions`: lists, prints, compares and restores earlier versions of a file.
 
-use clap::{Args, Subcommand};
-use serde_json::json;
 use yfs::{
     Workspace,
     workspace::{
@@ -15,10 +13,8 @@ use yfs_wire::{Rfc3339Time, VersionJson};
 use crate::{
     commands::write::report_write,
     compare::{self, ComparedSides},
-    context::CommandContext,
-    errors::{CommandError, Result, write_stderr},
-    json, parse_time,
-    typed_path::TypedPath,
+    errors::write_stderr,
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -2,18 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs_vfs::{CreateMode, FileSystem, VersionBase, VersionToken, WriteOptions, WriteOutcome};
 use yfs_wire::WriteOutcomeJson;
 
 use crate::{
     commands::input_content::{ContentArgs, read_base, stream_stdin},
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::counted,
-    json,
     mode::ModeChange,
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\

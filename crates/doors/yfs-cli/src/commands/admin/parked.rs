@@ -1,18 +1,11 @@
 //! `yfs admin parked`: lists and drops updates that wait for others.
 
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use yfs::{Workspace, workspace::parked::WaitingUpdate};
 use yfs_engine::id::{FileId, ItemId};
 use yfs_vfs::FileSystem;
 use yfs_wire::Rfc3339Time;
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::human_size,
-    parse_time,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 An update that needs another one, which has not arrived, waits: a file does not show it, and

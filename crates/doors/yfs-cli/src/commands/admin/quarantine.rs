@@ -1,19 +1,12 @@
 //! `yfs admin quarantine`: lists, shows and drops rejected updates of peers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use yfs::Workspace;
 use yfs_engine::{gate::content_of_update, id::FileId};
 use yfs_store::QuarantinedUpdate;
 use yfs_wire::{QuarantinedJson, Rfc3339Time};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::human_size,
-    json, parse_time,
-};
+use crate::prelude::*;
 
 /// The most bytes of an update that are shown as text.
 const MAX_SHOWN_LEN: usize = 4096;

@@ -2,24 +2,13 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use clap::Args;
-use serde_json::json;
 use yfs::{
     Workspace,
     workspace::redact::{RedactionReport, RedactionScope},
 };
 use yfs_wire::{RedactionJson, RedactionReportJson, Rfc3339Time};
 
-use crate::{
-    commands::versions::find_version,
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::counted,
-    json,
-    output::TextRole,
-    parse_time,
-    typed_path::TypedPath,
-};
+use crate::{commands::versions::find_version, output::TextRole, prelude::*};
 
 const HELP: &str = "\
 The current content is never changed: to erase a secret, delete it from the file first, then redact.

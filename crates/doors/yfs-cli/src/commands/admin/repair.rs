@@ -1,13 +1,7 @@
 //! `yfs admin repair`: repairs files whose content is duplicated, has the wrong form, or is another
 //! one at other peers.
 
-use clap::Args;
-use serde_json::json;
-
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Repairs the files that `yfs conflicts` lists as `doubled` or `unsettled`: files whose content is

@@ -16,7 +16,7 @@ use yfs_mcp::{
 use yfs_vfs::HostFs;
 
 use super::SessionPolicy;
-use crate::errors::{CommandError, Result};
+use crate::prelude::*;
 
 /// The refusal of a client without directories.
 const NO_DIRECTORIES: &str = "Server cannot operate: No allowed directories available. Server was \

@@ -7,18 +7,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use clap::Args;
-use serde_json::{Value, json};
 use yfs_artifacts::{FileMetadata, FileSystemOps, ToolResponseContent, extract_context};
 use yfs_engine::path::VPath;
 
 use super::{PlacementArgs, store_of};
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{human_size, parse_size},
-    json,
-};
+use crate::{format_text::parse_size, prelude::*};
 
 /// A command to run.
 #[derive(Debug, Args)]

@@ -5,10 +5,7 @@ use yfs_engine::{id::FileId, time::Millis};
 use yfs_vfs::{FileKind, WalkEntry};
 
 use super::{exec_command::ExecCommand, print_format::PrintFormat};
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-};
+use crate::prelude::*;
 
 /// A parsed command line of `find`.
 #[derive(Debug)]

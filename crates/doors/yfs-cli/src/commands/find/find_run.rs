@@ -10,12 +10,7 @@ use super::{
     exec_command::{ExecCommand, ExecEnvironment},
     expression::{FindAction, FindCandidate, FindExpression, FindPlan, LinkDetails},
 };
-use crate::{
-    commands::confirm_prompt::confirm,
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    json, mode, parse_time,
-};
+use crate::{commands::confirm_prompt::confirm, mode, prelude::*};
 
 /// A run of `find`.
 pub(super) struct FindRun<'a> {

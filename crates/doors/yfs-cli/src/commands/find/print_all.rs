@@ -3,11 +3,7 @@
 use futures::StreamExt;
 use yfs_vfs::{DirectoryListing, FileKind, WalkOptions};
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 /// A directory whose entries are being printed.
 struct OpenListing {

@@ -4,11 +4,7 @@ use futures::StreamExt;
 use yfs_vfs::{DirectoryListing, FileKind, Op, WalkOptions};
 
 use super::LsArgs;
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 /// The state of a listing of names.
 pub(super) struct PlainListing<'a> {

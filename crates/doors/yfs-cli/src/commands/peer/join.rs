@@ -15,9 +15,8 @@ use crate::{
         clone, mirror,
         peer::peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
     },
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
+    prelude::*,
     settings, workspace_key,
 };
 

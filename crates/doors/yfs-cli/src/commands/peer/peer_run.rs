@@ -9,7 +9,6 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
 use tokio::{
     runtime::Handle,
     sync::{
@@ -27,9 +26,8 @@ use yfs_replica::ExchangeProgress;
 
 use crate::{
     commands::{clone, mirror, sync},
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
+    prelude::*,
     settings::peer_settings,
     stop_signal::wait_for_signal,
 };

@@ -2,16 +2,12 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use clap::Args;
-use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 use yfs_peer::{PeerId, RelayAllowList, RelayGroupTag, RelayLimits, RelayServer, RelayStatistics};
 
 use crate::{
-    context::CommandContext,
-    errors::Result,
     format_text::{parse_size, sentence_size},
-    parse_time,
+    prelude::*,
     stop_signal::wait_for_signal,
 };
 

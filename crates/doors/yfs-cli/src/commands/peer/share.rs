@@ -2,8 +2,6 @@
 
 use std::{path::Path, time::Duration};
 
-use clap::Args;
-use serde_json::json;
 use yfs::Workspace;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_peer::{
@@ -20,10 +18,9 @@ use crate::{
             share_code::{self, JoinCodeArgs, OfferedCode},
         },
     },
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
-    parse_time, settings,
+    prelude::*,
+    settings,
 };
 
 const HELP: &str = "\

@@ -1,7 +1,5 @@
 //! The files of a thread: the calls of document 000 as subcommands.
 
-use clap::Subcommand;
-use serde_json::{Value, json};
 use yfs_threads::{FileRecord, ThreadFiles, ThumbnailError};
 use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
 use yfs_wire::{
@@ -12,10 +10,9 @@ use yfs_wire::{
 use super::{ThreadPlaceArgs, print_json_only};
 use crate::{
     commands::{grep::SkippedFiles, input_content::ContentArgs, thumbnail::PictureArgs},
-    context::CommandContext,
-    errors::{CommandError, EXIT_USAGE, Result},
+    errors::EXIT_USAGE,
     format_text::parse_size,
-    json,
+    prelude::*,
 };
 
 /// The subcommands of `yfs thread` on files.

@@ -12,9 +12,7 @@ use yfs::{
 use yfs_engine::{path::VPath, step::StepId, time::Millis};
 
 use super::{UndoArgs, UndoneActors};
-use crate::{
-    context::CommandContext, errors::Result, format_text::counted, history_steps::HistoryStep,
-};
+use crate::{history_steps::HistoryStep, prelude::*};
 
 /// Chooses the steps to undo, the latest first, each with its changes in the order in which they
 /// are undone.

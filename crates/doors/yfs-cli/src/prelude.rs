@@ -1,0 +1,12 @@
+//! The names that nearly every command uses.
+
+pub(crate) use clap::{Args, Subcommand};
+pub(crate) use serde_json::{Value, json};
+
+pub(crate) use crate::{
+    context::{CommandContext, Fs},
+    errors::{CommandError, Result},
+    format_text::{counted, human_size},
+    json, parse_time,
+    typed_path::TypedPath,
+};
