@@ -8,10 +8,9 @@ mod contents;
 mod requests;
 
 use axum::{
-    Json, Router,
+    Router,
     extract::{DefaultBodyLimit, FromRequestParts, Query},
-    http::{StatusCode, request::Parts},
-    response::{IntoResponse, Response},
+    http::request::Parts,
     routing::{get, post},
 };
 use yfs::clock::{Clock, SystemClock};
@@ -24,11 +23,7 @@ use yfs_wire::{
 };
 
 use self::requests::{on_file, on_files, on_files_body, on_thread};
-use crate::{
-    caller::{RequestCaller, apart, path_of},
-    problem::{HttpProblem, Result},
-    server_state::ServerState,
-};
+use crate::prelude::*;
 
 /// The greatest size of a request body that is no file, in bytes.
 const MAX_BODY_LEN: usize = 1 << 20;

@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::{Json, response::IntoResponse};
 use yfs_agent::work_budget::WorkCost;
 use yfs_agent_workspace::WorkspaceShelf;
 use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{ContextRequest, FileSelection, KeptAnalyses};
 use yfs_wire::{ContextBody, ContextJson, FileStatsJson, StatsQuery};
 
-use crate::{
-    caller::{RequestCaller, path_of},
-    extract::{JsonBody, QueryParameters},
-    problem::{HttpProblem, Result},
-};
+use crate::prelude::*;
 
 /// The greatest length of a preview, in tokens or characters.
 const MAX_PREVIEW: usize = 100_000;

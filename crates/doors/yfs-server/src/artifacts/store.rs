@@ -3,13 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use axum::{
-    Json,
-    body::Bytes,
-    extract::Path,
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::body::Bytes;
 use serde_json::Value;
 use yfs::{
     WorkspaceFs,
@@ -28,12 +22,7 @@ use yfs_wire::{
     StoreArtifactQuery,
 };
 
-use crate::{
-    body::ResultBody,
-    caller::{RequestCaller, apart, path_of},
-    extract::{JsonBody, QueryParameters},
-    problem::{HttpProblem, Result},
-};
+use crate::{body::ResultBody, prelude::*};
 
 /// The directory of all artifacts, unless a request names another one.
 const DEFAULT_ROOT: &str = "/artifacts";

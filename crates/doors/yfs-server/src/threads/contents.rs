@@ -1,10 +1,6 @@
 //! Reading and writing the files of a thread.
 
-use axum::{
-    extract::{FromRequest, Path, Request},
-    http::{HeaderMap, StatusCode},
-    response::IntoResponse,
-};
+use axum::extract::{FromRequest, Request};
 use serde_json::Value;
 use yfs_agent::work_budget::WorkCost;
 use yfs_engine::path::VPath;
@@ -14,10 +10,8 @@ use yfs_wire::{ThreadFileRequest, ThreadReadQuery, ThreadResponse, ThreadWriteQu
 use super::{RequestThreads, answer};
 use crate::{
     body::BlobBody,
-    caller::{apart, path_of},
-    extract::QueryParameters,
     files::{content_response, thumbnail_response},
-    problem::{HttpProblem, Result},
+    prelude::*,
 };
 
 /// Makes the request of `GET /api/threads/{id}/files`.

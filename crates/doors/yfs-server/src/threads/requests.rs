@@ -1,6 +1,5 @@
 //! The requests for threads that routes make of paths, queries and bodies.
 
-use axum::{extract::Path, http::StatusCode};
 use futures::{FutureExt, future::BoxFuture};
 use yfs_threads::ThreadError;
 use yfs_vfs::Metadata;
@@ -11,10 +10,7 @@ use yfs_wire::{
 };
 
 use super::{RequestThreads, answer};
-use crate::{
-    extract::{JsonBody, QueryParameters},
-    problem::{HttpProblem, Result},
-};
+use crate::prelude::*;
 
 /// The number of matching lines that are returned by default, and the greatest.
 const DEFAULT_LINES: usize = 500;
