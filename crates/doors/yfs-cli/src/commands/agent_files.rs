@@ -10,7 +10,6 @@ use std::{
 };
 
 use async_trait::async_trait;
-use yfs::Workspace;
 use yfs_agent::{
     AgentSession, AgentSessionBuilder,
     audit::{AuditOrigin, AuditSink, AuditedFs, FileAudit},
@@ -20,10 +19,7 @@ use yfs_agent::{
     },
 };
 use yfs_agent_workspace::{open_workspace_audit, session_over};
-use yfs_engine::{
-    actor::{Actor, ActorKind},
-    path::VPath,
-};
+use yfs_engine::actor::{Actor, ActorKind};
 use yfs_mcp::{
     ClientIdentity, DirectoryBroker, ElicitingBroker, McpProfile, OpenedSession, SessionOpener,
     SessionRefusal, shell_over,

@@ -79,7 +79,7 @@ fn resolve(text: &str, context: &mut CommandContext) -> Result {
         .map_err(|error| CommandError::other(format!("invalid anchor '{text}': {error}")))?;
     let place = context.readable()?.history().resolve_anchor(&anchor)?;
     if context.out.json {
-        return context.out.json_line(&json::value(&AnchorJson::from(&place)));
+        return context.out.json_line(&AnchorJson::from(&place));
     }
     let path = context.out.safe(place.path.as_str()).into_owned();
     context.out.line(&format!("{path}:{}", place.line))?;

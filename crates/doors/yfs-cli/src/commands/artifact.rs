@@ -5,7 +5,6 @@ mod run_command;
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use yfs::Workspace;
 use yfs_agent_workspace::WorkspacePast;
 use yfs_analysis::{PreviewLimit, describe_stats};
 use yfs_artifacts::{
@@ -13,14 +12,12 @@ use yfs_artifacts::{
     FileSelection, FileSystemOps, FileSystemStore, NamespaceStrategy, ToolResponseContent,
     content_hash,
 };
-use yfs_engine::path::VPath;
-use yfs_vfs::{FileKind, FileSystemExt, FsCode, WalkOptions};
+use yfs_vfs::{FileSystemExt, WalkOptions};
 use yfs_wire::{ArtifactJson, CleanupReportJson, ContextJson, Rfc3339Time};
 
 use self::run_command::RunArgs;
 use crate::{
     commands::input_content::{read_host, read_host_text},
-    format_text::parse_size,
     kept_stats::kept_stats,
     parse_time::parse_duration,
     pattern::fnmatch,
@@ -272,7 +269,7 @@ async fn put(context: &mut CommandContext, root: VPath, args: PutArgs) -> Result
     let workspace = context.writable()?;
     let metadata = store_of(context, &workspace, options).store_file(&ids, content).await?;
     if context.out.json {
-        return context.out.json_line(&json::value(&ToolResponseContent::from(metadata)));
+        return context.out.json_line(&ToolResponseContent::from(metadata));
     }
     context.out.safe_line(&metadata.relative_path)
 }
@@ -285,7 +282,7 @@ fn print_direct(context: &mut CommandContext, content: &Bytes) -> Result {
     let direct = ToolResponseContent::direct(content).ok_or_else(|| {
         CommandError::other("the result is not UTF-8 text, and too small to be stored")
     })?;
-    context.out.json_line(&json::value(&direct))
+    context.out.json_line(&direct)
 }
 
 async fn get(context: &mut CommandContext, root: VPath, args: GetArgs) -> Result {
@@ -349,13 +346,13 @@ async fn list(
         if context.out.json {
             let stat = fs.stat(&walked.path).await?;
             let artifact = stat.metadata.get("artifact").and_then(Value::as_str);
-            context.out.json_line(&json::value(&ArtifactJson::<Rfc3339Time> {
+            context.out.json_line(&ArtifactJson::<Rfc3339Time> {
                 path: walked.path.to_string(),
                 artifact: artifact.unwrap_or(relative).to_owned(),
                 size: stat.size,
                 mime: stat.mime.as_deref().map(str::to_owned),
                 changed: stat.mtime.into(),
-            }))?;
+            })?;
             continue;
         }
         let mut line = context.out.safe(relative).into_owned();
@@ -377,7 +374,7 @@ async fn show(context: &mut CommandContext, root: VPath, artifact: &str, preview
     let path = store.path_now(&reference).await?;
     let metadata = store.reference_at(&path).await?;
     if context.out.json {
-        return context.out.json_line(&json::value(&metadata));
+        return context.out.json_line(&metadata);
     }
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let rows = [
@@ -450,7 +447,7 @@ async fn render(context: &mut CommandContext, args: ContextArgs) -> Result {
     };
     let rendered = kept_stats(context)?.render_context(&request).await?;
     if context.out.json {
-        return context.out.json_line(&json::value(&ContextJson::from(rendered)));
+        return context.out.json_line(&ContextJson::from(rendered));
     }
     context.out.safe_lines(&rendered.text)
 }

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use yfs_engine::time::Millis;
-
 use crate::{
     args::{CliArgs, GlobalArgs},
     commands::CommandList,

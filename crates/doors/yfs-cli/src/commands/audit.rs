@@ -2,7 +2,7 @@
 
 use yfs_agent::audit::{AuditOutcome, AuditQuery, AuditRecord};
 use yfs_agent_workspace::{audit_directory_of, workspace_audit_records};
-use yfs_engine::{actor::Actor, time::Millis};
+use yfs_engine::actor::Actor;
 
 use crate::prelude::*;
 

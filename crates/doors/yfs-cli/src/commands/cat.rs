@@ -1,7 +1,7 @@
 //! `yfs cat`: concatenates files and prints them.
 
 use futures::StreamExt;
-use yfs_vfs::{Op, StreamOptions};
+use yfs_vfs::StreamOptions;
 
 use crate::{commands::transfer_operands::require_found_directory, prelude::*};
 

@@ -1,6 +1,6 @@
 //! `yfs chmod`: sets permission bits, which are stored and shown but not enforced.
 
-use yfs_vfs::{FileKind, FileSystemExt, Op, WalkOptions};
+use yfs_vfs::{FileSystemExt, WalkOptions};
 
 use crate::{
     commands::transfer_operands::require_found_directory,
@@ -122,8 +122,9 @@ async fn change_one(
         fs.chmod(&path.path, mode).await?;
     }
     if context.out.json {
-        let value = json!({ "path": path.path.as_str(), "mode": json::octal(mode) });
-        return context.out.json_line(&value);
+        return context
+            .out
+            .json_line(&json!({ "path": path.path.as_str(), "mode": json::octal(mode) }));
     }
     let line = match mode == *before {
         true if args.verbose => format!("mode of '{}' retained as {}", path.typed, bits(mode)),

@@ -1,11 +1,7 @@
 //! `yfs cp`: copies files and directories.
 
 use clap::{Args, builder::Resettable};
-use yfs_engine::path::VPath;
-use yfs_vfs::{
-    CopyOptions, FileKind, FileSystemExt, FsCode, FsError, MkdirOptions, Op, RemoveOptions,
-    WalkOptions,
-};
+use yfs_vfs::{CopyOptions, FileSystemExt, MkdirOptions, RemoveOptions, WalkOptions};
 
 use crate::{
     commands::{

@@ -6,7 +6,6 @@ use std::{
 };
 
 use yfs::ImportOptions;
-use yfs_engine::path::VPath;
 
 use crate::{
     commands::{import::report_skipped, init, mirror},

@@ -73,9 +73,7 @@ async fn print(
     let analysis = kept.analysis_of(&path.path).await?;
     let preview = preview.map(|n_tokens| analysis.preview(PreviewLimit::Tokens(n_tokens)));
     if context.out.json {
-        return context
-            .out
-            .json_line(&json::value(&FileStatsJson::new(&path.path, &analysis, preview)));
+        return context.out.json_line(&FileStatsJson::new(&path.path, &analysis, preview));
     }
     if separated {
         context.out.line("")?;

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use yfs::{
-    DifferenceKind, DirectoryComparison, ImportOptions, Workspace,
+    DifferenceKind, DirectoryComparison, ImportOptions,
     workspace::past::{PastContent, PastEntry, PastState},
 };
-use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::{FileKind, FileSystem};
+use yfs_vfs::FileSystem;
 
 use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},

@@ -1,8 +1,7 @@
 //! `yfs du`: prints the total size of files and directories.
 
 use futures::StreamExt;
-use yfs_engine::path::VPath;
-use yfs_vfs::{FileKind, WalkEntry, WalkOptions};
+use yfs_vfs::{WalkEntry, WalkOptions};
 
 use crate::prelude::*;
 

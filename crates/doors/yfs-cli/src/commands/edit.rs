@@ -74,7 +74,7 @@ pub(crate) async fn run(args: EditArgs, context: &mut CommandContext) -> Result 
     let edited = edited.map_err(CommandError::of_text)?;
     if context.out.json {
         let edited = EditOutcomeJson::from(&edited).at(path.path.as_str());
-        return context.out.json_line(&json::value(&edited));
+        return context.out.json_line(&edited);
     }
     Ok(())
 }

@@ -8,8 +8,7 @@ mod print_all;
 mod print_format;
 
 use futures::StreamExt;
-use yfs_engine::path::VPath;
-use yfs_vfs::{DirEntry, FileKind, FileSystemExt, WalkEntry, WalkOptions};
+use yfs_vfs::{DirEntry, FileSystemExt, WalkEntry, WalkOptions};
 
 use self::{
     exec_command::ExecEnvironment,

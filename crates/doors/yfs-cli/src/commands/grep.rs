@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use yfs_vfs::{
-    FileKind, FileMatches, FsCode, GrepLine, GrepQuery, GrepSink, grep::describe_binary,
-};
+use yfs_vfs::{FileMatches, GrepLine, GrepQuery, GrepSink, grep::describe_binary};
 use yfs_wire::GrepLineJson;
 
 use crate::{
@@ -250,12 +248,10 @@ impl SkippedFiles {
     pub(crate) fn print(&self, context: &mut CommandContext, remedy: &str) -> Result {
         let names = self.names.iter().map(|name| context.out.safe(name));
         let Some(text) = describe_binary(self.n_files, names) else { return Ok(()) };
-        if context.out.json {
-            let skipped = json!({ "binary": self.n_files, "binary_paths": self.paths });
-            return context.out.json_line(&skipped);
-        }
-        context.remark(&(text + remedy));
-        Ok(())
+        context.conclude(
+            &json!({ "binary": self.n_files, "binary_paths": self.paths }),
+            &(text + remedy),
+        )
     }
 }
 

@@ -1,9 +1,8 @@
 //! `yfs head`: prints the first lines of files. The code shared with `tail` is here.
 
 use bytes::Bytes;
-use yfs_vfs::FsError;
 
-use crate::{format_text::parse_size, prelude::*};
+use crate::prelude::*;
 
 const HELP: &str = "\
 `-NUM` is `-n NUM`. The command reads no more of a large file than it prints, except with -N.

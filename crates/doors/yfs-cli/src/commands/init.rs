@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::WorkspaceOptions;
 
 use crate::{commands::admin::ProfileName, discover, prelude::*, settings, workspace_key};
 
@@ -53,11 +53,10 @@ pub(crate) async fn run(args: InitArgs, context: &mut CommandContext) -> Result 
     }
     let shown = file.canonicalize().unwrap_or(file).display().to_string();
     workspace.close()?;
-    if context.out.json {
-        return context.out.json_line(&json!({ "id": id.as_str(), "file": shown }));
-    }
-    context.remark(&format!("created an empty workspace in {shown}"));
-    Ok(())
+    context.conclude(
+        &json!({ "id": id.as_str(), "file": shown }),
+        &format!("created an empty workspace in {shown}"),
+    )
 }
 
 /// Creates a workspace in a file that does not exist yet, and the directory that contains it.

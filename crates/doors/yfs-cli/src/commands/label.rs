@@ -40,8 +40,9 @@ pub(crate) async fn run(args: LabelArgs, context: &mut CommandContext) -> Result
     }
     if context.out.json {
         let path = path.path.as_str();
-        let value = json!({ "path": path, "name": args.name, "removed": args.remove });
-        context.out.json_line(&value)?;
+        context
+            .out
+            .json_line(&json!({ "path": path, "name": args.name, "removed": args.remove }))?;
     }
     Ok(())
 }

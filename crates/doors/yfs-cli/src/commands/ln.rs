@@ -1,7 +1,6 @@
 //! `yfs ln`: creates symbolic links.
 
-use yfs_engine::path::VPath;
-use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
+use yfs_vfs::RemoveOptions;
 
 use crate::{
     commands::{
@@ -123,8 +122,7 @@ async fn create_link(
     };
     fs.symlink(&target, &link.path).await?;
     if context.out.json {
-        let value = json!({ "path": link.path.as_str(), "target": target });
-        context.out.json_line(&value)?;
+        context.out.json_line(&json!({ "path": link.path.as_str(), "target": target }))?;
     } else if args.verbose {
         let line = format!("'{}' -> '{target}'", link.typed);
         context.out.safe_line(&line)?;

@@ -10,7 +10,7 @@ use yfs::{
         noted_imports::NotedImport,
     },
 };
-use yfs_engine::{actor::Actor, path::VPath, time::Millis};
+use yfs_engine::actor::Actor;
 
 use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},

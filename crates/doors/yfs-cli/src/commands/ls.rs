@@ -5,8 +5,7 @@ mod plain;
 use std::cmp::Reverse;
 
 use smol_str::{SmolStr, format_smolstr};
-use yfs_engine::path::VPath;
-use yfs_vfs::{DirEntry, FileKind, FileSystemExt, Op, Stat, WalkEntry, WalkOptions};
+use yfs_vfs::{DirEntry, FileSystemExt, Stat, WalkEntry, WalkOptions};
 
 use self::plain::PlainListing;
 use crate::{commands::transfer_operands::require_found_directory, mode, prelude::*};
@@ -162,11 +161,7 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
 }
 
 /// Returns the metadata of an operand; follows links as POSIX `ls` does.
-async fn stat_operand(
-    args: &LsArgs,
-    fs: &Fs,
-    operand: &TypedPath,
-) -> Result<Stat, yfs_vfs::FsError> {
+async fn stat_operand(args: &LsArgs, fs: &Fs, operand: &TypedPath) -> Result<Stat, FsError> {
     let stat = fs.lstat(&operand.path).await?;
     let keeps_link = args.long || args.directory || args.classify;
     if stat.kind != FileKind::Symlink || (keeps_link && !args.dereference) {
@@ -182,7 +177,7 @@ async fn read_rows(
     fs: &Fs,
     dir: &TypedPath,
     options: &WalkOptions,
-) -> Result<Vec<ListRow>, yfs_vfs::FsError> {
+) -> Result<Vec<ListRow>, FsError> {
     let mut rows = Vec::new();
     if args.all {
         for (name, path) in

@@ -42,9 +42,8 @@ pub(crate) async fn run(args: ManArgs, context: &mut CommandContext) -> Result {
         n_pages += 1;
     }
     let dir = dir.display().to_string();
-    if context.out.json {
-        return context.out.json_line(&json!({ "dir": dir, "pages": n_pages }));
-    }
-    context.remark(&format!("{} written to {dir}", counted(n_pages, "page", "pages")));
-    Ok(())
+    context.conclude(
+        &json!({ "dir": dir, "pages": n_pages }),
+        &format!("{} written to {dir}", counted(n_pages, "page", "pages")),
+    )
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::{Workspace, WorkspaceError, WorkspaceOptions, clock::new_step};
+use yfs::{WorkspaceError, WorkspaceOptions, clock::new_step};
 use yfs_mirror::{
     ChangeCounts, Mirror, MirrorError, MirrorNotice, MirrorOptions, MirrorReport, NoticeReason,
     TrustPolicy,
@@ -14,7 +14,6 @@ use crate::{
     commands::{clone, init},
     discover,
     errors::DAMAGE_HINT,
-    format_text::parse_size,
     prelude::*,
     settings,
     stop_signal::wait_for_signal,
@@ -271,8 +270,9 @@ pub(crate) fn print_notice(
     context: &mut CommandContext,
 ) -> Result {
     if context.out.json {
-        let value = json!({ "path": path.to_string_lossy(), "why": why.to_string() });
-        context.out.json_line(&value)?;
+        context
+            .out
+            .json_line(&json!({ "path": path.to_string_lossy(), "why": why.to_string() }))?;
         return context.out.flush();
     }
     context.remark(&format!("{}: {why}", path.display()));

@@ -1,6 +1,6 @@
 //! `yfs mkdir`: creates directories.
 
-use yfs_vfs::{FsCode, MkdirOptions};
+use yfs_vfs::MkdirOptions;
 
 use crate::{mode::ModeChange, prelude::*};
 
@@ -64,8 +64,7 @@ async fn create(
     }
     if context.out.json {
         let id = fs.stat(&path.path).await?.id;
-        let value = json!({ "path": path.path.as_str(), "id": id.as_str() });
-        context.out.json_line(&value)?;
+        context.out.json_line(&json!({ "path": path.path.as_str(), "id": id.as_str() }))?;
     }
     Ok(())
 }

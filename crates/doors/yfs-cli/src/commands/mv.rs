@@ -1,6 +1,6 @@
 //! `yfs mv`: moves and renames files. They keep their history, and stay open in editors.
 
-use yfs_vfs::{FsCode, FsError, MoveOptions, Op};
+use yfs_vfs::MoveOptions;
 
 use crate::{
     commands::{

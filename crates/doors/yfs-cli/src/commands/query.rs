@@ -9,8 +9,7 @@ use yfs_agent::json_query::{
 use yfs_vfs::CancellationToken;
 
 use crate::{
-    commands::input_content::read_host, format_text::parse_size, json_query_runner,
-    parse_time::parse_duration, prelude::*,
+    commands::input_content::read_host, json_query_runner, parse_time::parse_duration, prelude::*,
 };
 
 const HELP: &str = "\
@@ -162,8 +161,9 @@ async fn query(
         let results: Vec<Value> = results
             .map(|line| serde_json::from_str(line).unwrap_or_else(|_| Value::from(line)))
             .collect();
-        let answer = json!({ "path": path, "results": results, "truncated": found.truncated });
-        return context.out.json_line(&answer);
+        return context
+            .out
+            .json_line(&json!({ "path": path, "results": results, "truncated": found.truncated }));
     }
     context.out.safe_lines(&found.text)?;
     if found.truncated {

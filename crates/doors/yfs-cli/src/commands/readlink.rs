@@ -1,7 +1,5 @@
 //! `yfs readlink`: prints the targets of links.
 
-use yfs_vfs::{FsCode, FsError};
-
 use crate::prelude::*;
 
 const HELP: &str = "\
@@ -36,8 +34,7 @@ pub(crate) async fn run(args: ReadlinkArgs, context: &mut CommandContext) -> Res
         };
         match target {
             Ok(target) if context.out.json => {
-                let value = json!({ "path": path.path.as_str(), "target": target });
-                context.out.json_line(&value)?;
+                context.out.json_line(&json!({ "path": path.path.as_str(), "target": target }))?;
             }
             Ok(target) => {
                 let target = context.out.safe(&target).into_owned();

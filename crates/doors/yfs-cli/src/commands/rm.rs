@@ -1,6 +1,6 @@
 //! `yfs rm`: moves files to the trash.
 
-use yfs_vfs::{FileKind, FileSystemExt, FsCode, FsError, Op, RemoveOptions, Stat, WalkOptions};
+use yfs_vfs::{FileSystemExt, RemoveOptions, Stat, WalkOptions};
 
 use crate::{
     commands::{
@@ -95,8 +95,7 @@ async fn remove(args: &RmArgs, context: &mut CommandContext, fs: &Fs, path: &Typ
     let options = RemoveOptions { recursive: args.recursive, force: args.force };
     fs.rm(&path.path, &options).await?;
     if context.out.json {
-        let value = json!({ "path": path.path.as_str(), "removed": was_there });
-        context.out.json_line(&value)?;
+        context.out.json_line(&json!({ "path": path.path.as_str(), "removed": was_there }))?;
     } else if args.verbose {
         for line in lines {
             context.out.safe_line(&line)?;

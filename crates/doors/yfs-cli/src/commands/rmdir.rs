@@ -1,6 +1,6 @@
 //! `yfs rmdir`: moves empty directories to the trash.
 
-use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
+use yfs_vfs::RemoveOptions;
 
 use crate::prelude::*;
 

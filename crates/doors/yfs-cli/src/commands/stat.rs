@@ -1,6 +1,6 @@
 //! `yfs stat`: prints the metadata of files.
 
-use yfs_vfs::{FileKind, FsError, Op, Stat};
+use yfs_vfs::Stat;
 
 use crate::{commands::transfer_operands::require_found_directory, mode, prelude::*};
 
@@ -56,8 +56,7 @@ async fn describe(
     require_found_directory(fs, path, Op::Stat).await?;
     let (stat, target) = read_stat(fs, path, args.dereference).await?;
     if context.out.json {
-        let value = json::stat(path.path.as_str(), &stat, target.as_deref());
-        return context.out.json_line(&value);
+        return context.out.json_line(&json::stat(path.path.as_str(), &stat, target.as_deref()));
     }
     if let Some(format) = &args.format {
         let text = formatted(format, path, &stat, target.as_deref())?;

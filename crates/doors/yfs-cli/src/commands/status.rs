@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, Workspace};
-use yfs_engine::{id::FileId, path::VPath};
+use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions};
+use yfs_engine::id::FileId;
 use yfs_mirror::{Mirror, NoticeReason, PendingDeletions, untrusted_files::is_risky};
 use yfs_replica::client::RemoteServer;
 

@@ -10,7 +10,6 @@ use std::{
 };
 
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::Workspace;
 use yfs_engine::id::FileId;
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
@@ -21,7 +20,7 @@ use yfs_replica::{
 
 use crate::{
     commands::{clone, mirror},
-    format_text::{parse_size, sentence_size},
+    format_text::sentence_size,
     prelude::*,
     progress::CommandProgress,
     settings,

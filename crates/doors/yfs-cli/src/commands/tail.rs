@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use yfs_vfs::{ChangeCursor, ChangesOptions, FsCode};
+use yfs_vfs::{ChangeCursor, ChangesOptions};
 
 use crate::{
     commands::head::{self, CutRule, HeadingMode, SignedCount, end_of_first, start_of_last},

@@ -11,7 +11,7 @@ use yfs_wire::{
 };
 
 use self::files::ThreadFileCommand;
-use crate::{format_text::parse_size, parse_time::parse_duration, prelude::*};
+use crate::{parse_time::parse_duration, prelude::*};
 
 const HELP: &str = "\
 A thread is a directory with a tree of files of its own, by default below /threads. Paths of its
@@ -244,9 +244,9 @@ fn print(
     match served {
         ThreadResponse::Threads(list) => print_list(context, &list.threads, is_long),
         ThreadResponse::Removed => {
-            print_json_only(context, &json!({ "id": deleted, "deleted": true }))
+            context.out.json_only(&json!({ "id": deleted, "deleted": true }))
         }
-        served if context.out.json => context.out.json_line(&json::value(&served)),
+        served if context.out.json => context.out.json_line(&served),
         ThreadResponse::Thread(thread) if is_long => print_info(context, &thread),
         ThreadResponse::Thread(thread) => context.out.safe_line(&thread.path),
         ThreadResponse::Retention(report) => print_retention(context, &report),
@@ -326,8 +326,4 @@ async fn print_path(context: &mut CommandContext, place: &ThreadPlaceArgs, id: &
         return context.out.json_line(&json!({ "id": id, "path": path.as_str() }));
     }
     context.out.safe_line(path.as_str())
-}
-
-fn print_json_only(context: &mut CommandContext, value: &Value) -> Result {
-    if context.out.json { context.out.json_line(value) } else { Ok(()) }
 }

@@ -6,8 +6,6 @@ use nanoid::nanoid;
 use yfs_engine::{
     actor::{Actor, ActorKind},
     id::ID_ALPHABET,
-    path::VPath,
-    time::Millis,
 };
 use yfs_server::access::{AccessGrant, GrantRights, TokenKeys};
 
@@ -116,10 +114,7 @@ pub(crate) async fn run(args: TokenArgs, context: &mut CommandContext) -> Result
                 Some(id) => keys.revoke(id)?,
                 None => keys.revoke_all()?,
             }
-            if context.out.json {
-                context.out.json_line(&json!({ "revoked": id.as_deref().unwrap_or("all") }))?;
-            }
-            Ok(())
+            context.out.json_only(&json!({ "revoked": id.as_deref().unwrap_or("all") }))
         }
     }
 }

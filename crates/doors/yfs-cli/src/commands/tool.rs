@@ -110,8 +110,9 @@ fn print(reply: &ToolReply, context: &mut CommandContext) -> Result {
     if context.out.json {
         let (text, structured) = (text_of(reply), &reply.structured);
         let is_error = reply.is_error;
-        let shown = json!({ "text": text, "structured": structured, "is_error": is_error });
-        context.out.json_line(&shown)?;
+        context
+            .out
+            .json_line(&json!({ "text": text, "structured": structured, "is_error": is_error }))?;
     } else if reply.is_error {
         return Err(CommandError::other(text_of(reply)));
     } else {

@@ -1,9 +1,8 @@
 //! `yfs touch`: sets modification times, and creates missing files.
 
 use bytes::Bytes;
-use yfs_engine::path::{MAX_LINKS, VPath};
-use yfs_engine::time::Millis;
-use yfs_vfs::{CreateMode, FileKind, FileSystemExt, FsCode, FsError, Op, WriteOptions};
+use yfs_engine::path::MAX_LINKS;
+use yfs_vfs::{CreateMode, FileSystemExt, WriteOptions};
 
 use crate::{commands::transfer_operands::require_found_directory, prelude::*};
 

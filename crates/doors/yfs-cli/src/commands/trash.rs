@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use yfs::TrashEntry;
-use yfs_engine::{id::FileId, time::Millis};
+use yfs_engine::id::FileId;
 use yfs_wire::{ExpireReportJson, Rfc3339Time, TrashEntryJson};
 
 use crate::{pattern::fnmatch, prelude::*};
@@ -174,8 +174,9 @@ fn restore(
     for entry in chosen.iter().filter(|entry| restored.insert(entry.id.clone())) {
         match workspace.trash().restore(&entry.id, to.as_ref()) {
             Ok(path) if context.out.json => {
-                let value = json!({ "id": entry.id.as_str(), "path": path.as_str() });
-                context.out.json_line(&value)?;
+                context
+                    .out
+                    .json_line(&json!({ "id": entry.id.as_str(), "path": path.as_str() }))?;
             }
             Ok(path) => {
                 context.out.safe_line(path.as_str())?;

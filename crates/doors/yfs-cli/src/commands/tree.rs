@@ -1,6 +1,6 @@
 //! `yfs tree`: shows a directory as a tree.
 
-use yfs_vfs::{FileKind, FileSystemExt, WalkEntry, WalkOptions};
+use yfs_vfs::{FileSystemExt, WalkEntry, WalkOptions};
 
 use crate::prelude::*;
 

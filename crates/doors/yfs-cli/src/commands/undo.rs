@@ -5,14 +5,14 @@ mod choose_steps;
 use std::io::{self, IsTerminal};
 
 use yfs::{
-    Workspace, WorkspaceError,
+    WorkspaceError,
     workspace::{
         change_list::{HistoryChange, HistoryEntry},
         undo::{RefusedUndo, UndoOutcome},
     },
 };
 use yfs_agent::history::is_label_of_session;
-use yfs_engine::{actor::Actor, time::Millis};
+use yfs_engine::actor::Actor;
 use yfs_mirror::Mirror;
 
 use self::choose_steps::choose;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use yfs_engine::path::VPath;
 use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange};
 use yfs_wire::ChangeJson;
 

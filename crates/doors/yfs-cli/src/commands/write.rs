@@ -94,9 +94,7 @@ pub(crate) fn report_write(
     written: &WriteOutcome,
 ) -> Result {
     if context.out.json {
-        return context
-            .out
-            .json_line(&json::value(&WriteOutcomeJson::from(written).at(path.path.as_str())));
+        return context.out.json_line(&WriteOutcomeJson::from(written).at(path.path.as_str()));
     }
     if !written.overlaps.is_empty() {
         let places = counted(written.overlaps.len() as u64, "place", "places");

@@ -2,7 +2,7 @@
 
 mod blobs;
 
-use yfs::{Workspace, WorkspaceError};
+use yfs::WorkspaceError;
 use yfs_engine::id::FileId;
 use yfs_store::CheckReport;
 

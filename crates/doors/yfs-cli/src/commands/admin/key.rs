@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use yfs::{Workspace, WorkspaceError};
+use yfs::WorkspaceError;
 use yfs_store::{KeyKind, StoreError, UnlockKey};
 
 use crate::{

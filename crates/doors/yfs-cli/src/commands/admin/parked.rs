@@ -1,6 +1,6 @@
 //! `yfs admin parked`: lists and drops updates that wait for others.
 
-use yfs::{Workspace, workspace::parked::WaitingUpdate};
+use yfs::workspace::parked::WaitingUpdate;
 use yfs_engine::id::{FileId, ItemId};
 use yfs_vfs::FileSystem;
 use yfs_wire::Rfc3339Time;
@@ -97,11 +97,7 @@ async fn drop_waiting(context: &mut CommandContext, files: &[String], all: bool)
         let id = find_file(&workspace, file, context).await?;
         n_dropped += workspace.maintenance().drop_parked(&id)?;
     }
-    if context.out.json {
-        return context.out.json_line(&json!({ "dropped": n_dropped }));
-    }
-    context.remark(&format!("{n_dropped} dropped"));
-    Ok(())
+    context.conclude(&json!({ "dropped": n_dropped }), &format!("{n_dropped} dropped"))
 }
 
 /// Finds a file by its path, or by the id that a list shows for a document without a path.

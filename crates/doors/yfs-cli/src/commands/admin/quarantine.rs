@@ -1,7 +1,6 @@
 //! `yfs admin quarantine`: lists, shows and drops rejected updates of peers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use yfs::Workspace;
 use yfs_engine::{gate::content_of_update, id::FileId};
 use yfs_store::QuarantinedUpdate;
 use yfs_wire::{QuarantinedJson, Rfc3339Time};
@@ -131,11 +130,7 @@ fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Res
             n => n_dropped += n,
         }
     }
-    if context.out.json {
-        return context.out.json_line(&json!({ "dropped": n_dropped }));
-    }
-    context.remark(&format!("{n_dropped} dropped"));
-    Ok(())
+    context.conclude(&json!({ "dropped": n_dropped }), &format!("{n_dropped} dropped"))
 }
 
 /// Returns what an update writes, as text.

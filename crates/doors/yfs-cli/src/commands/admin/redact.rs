@@ -2,10 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use yfs::{
-    Workspace,
-    workspace::redact::{RedactionReport, RedactionScope},
-};
+use yfs::workspace::redact::{RedactionReport, RedactionScope};
 use yfs_wire::{RedactionJson, RedactionReportJson, Rfc3339Time};
 
 use crate::{commands::versions::find_version, output::TextRole, prelude::*};
@@ -101,7 +98,7 @@ fn remark_on_shares(
     path: &TypedPath,
     context: &mut CommandContext,
 ) -> Result {
-    let file = workspace.fs_for(context.actor()).entry(&path.path, yfs_vfs::Op::Open)?.0.id;
+    let file = workspace.fs_for(context.actor()).entry(&path.path, Op::Open)?.0.id;
     let dir = crate::discover::store_dir(&context.file()?);
     let shares = yfs_peer::DirectoryShares::of(workspace, &dir);
     for share in shares.find_with(&file)? {
@@ -136,7 +133,7 @@ fn list(context: &mut CommandContext, path: &TypedPath) -> Result {
         let (actor, reason) = (record.author.actor.to_string(), record.author.label.as_deref());
         if context.out.json {
             let record = RedactionJson::<Rfc3339Time>::from(&record);
-            context.out.json_line(&json::value(&record))?;
+            context.out.json_line(&record)?;
             continue;
         }
         let amount = counts(record.n_units, record.n_blobs);

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: RepairArgs, context: &mut CommandContext) -> Resul
     Ok(workspace.close()?)
 }
 
-fn paths_to_repair(workspace: &yfs::Workspace) -> Result<Vec<String>> {
+fn paths_to_repair(workspace: &Workspace) -> Result<Vec<String>> {
     use yfs::workspace::conflicts::ConflictKind;
     let conflicts = workspace.conflicts()?.into_iter();
     let broken = conflicts.filter(|conflict| {

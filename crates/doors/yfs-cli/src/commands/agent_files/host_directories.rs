@@ -8,7 +8,6 @@ use std::{
 
 use async_trait::async_trait;
 use yfs_agent::AgentSession;
-use yfs_engine::path::VPath;
 use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, SessionOpener, SessionRefusal, WatchedTree,
     path_of_uri,

@@ -8,10 +8,9 @@ use std::{
 
 use bytes::Bytes;
 use yfs_artifacts::{FileMetadata, FileSystemOps, ToolResponseContent, extract_context};
-use yfs_engine::path::VPath;
 
 use super::{PlacementArgs, store_of};
-use crate::{format_text::parse_size, prelude::*};
+use crate::prelude::*;
 
 /// A command to run.
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! Prints the paths of a whole tree: a search without tests.
 
 use futures::StreamExt;
-use yfs_vfs::{DirectoryListing, FileKind, WalkOptions};
+use yfs_vfs::{DirectoryListing, WalkOptions};
 
 use crate::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Lists the names in directories, one on each line.
 
 use futures::StreamExt;
-use yfs_vfs::{DirectoryListing, FileKind, Op, WalkOptions};
+use yfs_vfs::{DirectoryListing, WalkOptions};
 
 use super::LsArgs;
 use crate::prelude::*;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use yfs::{Workspace, WorkspaceOptions, replica::BlobPolicy};
+use yfs::{WorkspaceOptions, replica::BlobPolicy};
 use yfs_peer::{JoinCode, JoinCodeError, JoinCodeSearch, PeerMembership, PeerNode, PeerTicket};
 
 use crate::{

@@ -3,8 +3,6 @@
 use std::{io::ErrorKind, path::Path, time::Duration};
 
 use tokio::time::timeout;
-use yfs::Workspace;
-use yfs_engine::time::Millis;
 use yfs_peer::{LocalPresence, PeerGroups, PeerStatus};
 use yfs_server::{peer_json, presence_json};
 use yfs_wire::{PeerPresenceJson, rfc3339};

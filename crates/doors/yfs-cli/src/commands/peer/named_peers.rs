@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use yfs::Workspace;
 use yfs_peer::{PeerError, PeerGroups};
 
 use crate::{discover, prelude::*};

@@ -16,7 +16,6 @@ use tokio::{
         mpsc,
     },
 };
-use yfs::Workspace;
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_peer::{
     DirectoryShareFile, DirectoryShares, PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions,
@@ -342,13 +341,12 @@ impl PeerRun<'_> {
                     context.remark(&format!("connected with {}", self.name_of(peer)));
                 }
                 PeerEvent::InStep(peer, progress) if context.out.json => {
-                    let value = json!({
+                    context.out.json_line(&json!({
                         "peer": peer.to_string(),
                         "sent": progress.n_sent,
                         "received": progress.n_received,
                         "new": progress.n_new,
-                    });
-                    context.out.json_line(&value)?;
+                    }))?;
                     context.out.flush()?;
                 }
                 // A peer that is away for long is reported once.
@@ -407,12 +405,11 @@ fn report_received(progress: &ExchangeProgress, context: &mut CommandContext) ->
         context.fail(&CommandError::other(format!("rejected: {refused}")));
     }
     if context.out.json {
-        let value = json!({
+        context.out.json_line(&json!({
             "received": progress.n_received,
             "bytes_received": progress.bytes_received,
             "blobs": progress.n_blobs,
-        });
-        context.out.json_line(&value)?;
+        }))?;
         return context.out.flush();
     }
     context.remark(&format!("{} updates received", progress.n_received));

@@ -5,11 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use tokio::time::{MissedTickBehavior, interval};
 use yfs_peer::{PeerId, RelayAllowList, RelayGroupTag, RelayLimits, RelayServer, RelayStatistics};
 
-use crate::{
-    format_text::{parse_size, sentence_size},
-    prelude::*,
-    stop_signal::wait_for_signal,
-};
+use crate::{format_text::sentence_size, prelude::*, stop_signal::wait_for_signal};
 
 const HELP: &str = "\
 Run it on a machine that all peers reach, and name it with `yfs peer share --relay HOST:PORT`. It

@@ -2,13 +2,11 @@
 
 use std::{path::Path, time::Duration};
 
-use yfs::Workspace;
-use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_engine::id::FileId;
 use yfs_peer::{
     DirectoryShares, MAX_LABEL_LEN, PeerError, PeerMembership, PeerNode, PeerRights, PeerTicket,
     TicketRequest, issue_ticket, note_ticket_of_share,
 };
-use yfs_vfs::{FileKind, Op};
 
 use crate::{
     commands::{

@@ -4,7 +4,6 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 use tokio::{sync::watch, task::JoinHandle};
-use yfs::Workspace;
 use yfs_peer::{
     JOIN_CODE_LIFETIME, JoinCode, JoinCodeHost, JoinCodeOptions, JoinCodeOutcome, PeerMembership,
     PeerTicket, ReservedJoinCode,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use yfs::{Workspace, WorkspaceError};
-use yfs_engine::{id::FileId, path::VPath};
+use yfs::WorkspaceError;
+use yfs_engine::id::FileId;
 use yfs_vfs::{FileSystemExt, WalkOptions};
 
 use super::{SyncArgs, disk_changes, find_remote};

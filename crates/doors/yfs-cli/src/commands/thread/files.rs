@@ -1,17 +1,16 @@
 //! The files of a thread: the calls of document 000 as subcommands.
 
 use yfs_threads::{FileRecord, ThreadFiles, ThumbnailError};
-use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
+use yfs_vfs::Metadata;
 use yfs_wire::{
     Rfc3339Time, ThreadFileJson, ThreadFileRequest, ThreadLinkRequest, ThreadMatchList,
     ThreadMkdirRequest, ThreadMoveRequest, ThreadResponse, ThreadSearchRequest,
 };
 
-use super::{ThreadPlaceArgs, print_json_only};
+use super::ThreadPlaceArgs;
 use crate::{
     commands::{grep::SkippedFiles, input_content::ContentArgs, thumbnail::PictureArgs},
     errors::EXIT_USAGE,
-    format_text::parse_size,
     prelude::*,
 };
 
@@ -203,7 +202,7 @@ pub(super) async fn run(
             let files = place.open(context, true)?.existing(&id).await?.files();
             let (data, metadata) = (content.read()?, metadata_of(record.members));
             let record = files.write_file(&path, data, record.mime.as_deref(), metadata).await?;
-            return print_json_only(context, &json::value(&ThreadFileJson::from(&record)));
+            return context.out.json_only(&ThreadFileJson::from(&record));
         }
         ThreadFileCommand::Grep { id, pattern, regex, ignore_case, include, limit } => {
             // As grep does: 2 for a failure.
@@ -292,9 +291,7 @@ fn print(
 ) -> Result {
     match served {
         ThreadResponse::Missing => Err(FsError::new(FsCode::ENOENT, Op::Stat, path).into()),
-        ThreadResponse::Removed => {
-            print_json_only(context, &json!({ "path": path, "removed": true }))
-        }
+        ThreadResponse::Removed => context.out.json_only(&json!({ "path": path, "removed": true })),
         ThreadResponse::Listing(listing) => print_listing(context, &listing.entries, is_long),
         ThreadResponse::Matches(found) => print_matches(context, &found),
         ThreadResponse::Paths(found) => found.paths.iter().try_for_each(|path| {
@@ -304,7 +301,7 @@ fn print(
             let path = context.out.name(FileKind::File, path).into_owned();
             context.out.line(&path)
         }),
-        served if context.out.json => context.out.json_line(&json::value(&served)),
+        served if context.out.json => context.out.json_line(&served),
         ThreadResponse::Stats(stats) => context.out.rows(
             11,
             &[

@@ -2,14 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use yfs::{
-    Workspace,
-    workspace::{
-        change_list::{HistoryChange, HistoryEntry},
-        undo::{UndoneChanges, sort_for_undo},
-    },
+use yfs::workspace::{
+    change_list::{HistoryChange, HistoryEntry},
+    undo::{UndoneChanges, sort_for_undo},
 };
-use yfs_engine::{path::VPath, step::StepId, time::Millis};
+use yfs_engine::step::StepId;
 
 use super::{UndoArgs, UndoneActors};
 use crate::{history_steps::HistoryStep, prelude::*};

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use yfs::{Workspace, workspace::damaged_blobs::BlobUse};
+use yfs::workspace::damaged_blobs::BlobUse;
 use yfs_engine::hash::ContentHash;
 use yfs_store::CheckReport;
 use yfs_vfs::name_escaping::HostRules;
