@@ -9,11 +9,11 @@ use yfs_agent::json_query::{
     DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect,
 };
 use yfs_analysis::PreviewLimit;
-use yfs_artifacts::{ContextRequest, FileSelection};
+use yfs_artifacts::ContextRequest;
 use yfs_engine::path::VPath;
 use yfs_query_worker::serve_json_query;
 use yfs_vfs::{FileSystem, Op};
-use yfs_wire::{ContextJson, FileStatsJson};
+use yfs_wire::{ContextBody, ContextJson, FileStatsJson};
 
 use crate::{
     cancellation::{NativeCancellation, cancellable, token_of},
@@ -36,15 +36,9 @@ pub(crate) enum PreviewOptions {
 
 /// The files of a context, and its length.
 #[derive(Debug, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ContextOptions {
-    paths: Vec<String>,
-    include: Vec<String>,
-    exclude: Vec<String>,
-    hidden: bool,
-    ignored: bool,
-    max_file_size: u64,
-    max_tokens: usize,
+    body: ContextBody,
     preview: Option<PreviewOptions>,
     template: Option<String>,
 }
@@ -77,39 +71,13 @@ impl From<PreviewOptions> for PreviewLimit {
     }
 }
 
-impl Default for ContextOptions {
-    fn default() -> Self {
-        let ContextRequest { selection, max_tokens, .. } = ContextRequest::default();
-        Self {
-            paths: selection.paths.iter().map(VPath::to_string).collect(),
-            include: selection.include,
-            exclude: selection.exclude,
-            hidden: selection.hidden,
-            ignored: selection.ignored,
-            max_file_size: selection.max_file_size,
-            max_tokens,
-            preview: None,
-            template: None,
-        }
-    }
-}
-
 impl ContextOptions {
     fn into_request(self) -> napi::Result<ContextRequest> {
-        let paths = self.paths.iter().map(|at| path(Op::Walk, at));
-        Ok(ContextRequest {
-            selection: FileSelection {
-                paths: paths.collect::<napi::Result<_>>()?,
-                include: self.include,
-                exclude: self.exclude,
-                hidden: self.hidden,
-                ignored: self.ignored,
-                max_file_size: self.max_file_size,
-            },
-            max_tokens: self.max_tokens,
-            preview: self.preview.map(PreviewLimit::from).unwrap_or_default(),
-            template: self.template,
-        })
+        let paths = self.body.paths.iter().map(|at| path(Op::Walk, at));
+        let paths = paths.collect::<napi::Result<_>>()?;
+        let request = self.body.request(paths);
+        let preview = self.preview.map_or(request.preview, PreviewLimit::from);
+        Ok(ContextRequest { preview, template: self.template, ..request })
     }
 }
 

@@ -486,8 +486,10 @@ export class Files {
    * previews, and of the others their number by directory. The same files have the same text.
    */
   async context(options: ContextOptions = {}): Promise<RenderedContext> {
-    const { signal, ...given } = optionsOf(options, CONTEXT)
-    const asked = JSON.stringify(given)
+    const { signal, preview, template, ...given } = optionsOf(options, CONTEXT)
+    const { paths = ['/'], maxFileSize: max_file_size, maxTokens: max_tokens, ...rest } = given
+    const body = { ...rest, paths, max_file_size, max_tokens }
+    const asked = JSON.stringify({ body, preview, template })
     return JSON.parse(
       await abortable(signal, (cancellation) => this.#native.context(asked, cancellation)),
     )

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
-use yfs_artifacts::{CleanupReport, FileAnalysis, RenderedContext, StoredArtifact};
+use yfs_artifacts::{
+    CleanupReport, ContextRequest, FileAnalysis, FileSelection, RenderedContext, StoredArtifact,
+};
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::FsError;
 
@@ -210,6 +212,25 @@ pub struct ContextBody {
     pub max_file_size: Option<u64>,
     /// The length of each preview in characters; by default 300.
     pub preview: Option<usize>,
+}
+
+impl ContextBody {
+    /// Returns the request for files, with the default previews.
+    pub fn request(self, paths: Vec<VPath>) -> ContextRequest {
+        let default = ContextRequest::default();
+        ContextRequest {
+            selection: FileSelection {
+                paths,
+                include: self.include,
+                exclude: self.exclude,
+                hidden: self.hidden,
+                ignored: self.ignored,
+                max_file_size: self.max_file_size.unwrap_or(default.selection.max_file_size),
+            },
+            max_tokens: self.max_tokens.unwrap_or(default.max_tokens),
+            ..default
+        }
+    }
 }
 
 /// The query of `GET /api/artifacts`.
