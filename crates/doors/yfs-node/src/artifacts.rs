@@ -2,9 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
-use serde::Deserialize;
 use serde_json::json;
 use yfs::clock::{Clock, SystemClock};
 use yfs_agent_workspace::WorkspacePast;
@@ -12,15 +9,9 @@ use yfs_artifacts::{
     ArtifactIds, ArtifactOptions, FileMetadata, FileSystemArtifactStore, FileSystemOps,
     FileSystemStore, NamespaceStrategy, ToolResponseContent, extract_context,
 };
-use yfs_vfs::Op;
 use yfs_wire::{ArtifactRequest, FailedArtifactJson};
 
-use crate::{
-    descriptions::PreviewOptions,
-    error, message,
-    owned_future::OwnedFuture,
-    workspace_slot::{WorkspaceSlot, path},
-};
+use crate::{descriptions::PreviewOptions, prelude::*};
 
 /// A store of artifacts in a workspace, on behalf of an actor.
 #[derive(Debug)]

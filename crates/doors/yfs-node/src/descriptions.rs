@@ -2,8 +2,6 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use napi_derive::napi;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use yfs_agent::json_query::{
     DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect,
@@ -12,17 +10,14 @@ use yfs_analysis::PreviewLimit;
 use yfs_artifacts::ContextRequest;
 use yfs_engine::path::VPath;
 use yfs_query_worker::serve_json_query;
-use yfs_vfs::{FileSystem, Op};
+use yfs_vfs::FileSystem;
 use yfs_wire::{ContextBody, ContextJson, FileStatsJson};
 
 use crate::{
     cancellation::{NativeCancellation, cancellable, token_of},
-    error,
     files::NativeFs,
-    message,
-    owned_future::OwnedFuture,
     pages::NativePages,
-    workspace_slot::path,
+    prelude::*,
 };
 
 /// The length of a preview: one of these.

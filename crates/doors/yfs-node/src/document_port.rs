@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
 use tokio::sync::{Mutex, Notify};
 use yfs::{DocPort, subscription::Subscription};
 
-use crate::{error, owned_future::OwnedFuture, workspace_slot::WorkspaceSlot};
+use crate::prelude::*;
 
 /// A document: states, differences, updates in and out.
 #[derive(Debug)]

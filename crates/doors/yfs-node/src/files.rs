@@ -4,21 +4,14 @@
 use std::sync::{Arc, Weak};
 
 use napi::bindgen_prelude::Float64ArraySlice;
-use napi_derive::napi;
-use serde::Deserialize;
 use yfs::Session;
 use yfs_engine::time::Millis;
 use yfs_vfs::{
-    CopyOptions, DirEntry, FileKind, FsCode, FsError, Metadata, MkdirOptions, MoveOptions, Op,
+    CopyOptions, DirEntry, FileKind, FsCode, FsError, Metadata, MkdirOptions, MoveOptions,
     RemoveOptions, WalkOptions,
 };
 
-use crate::{
-    error, message,
-    owned_future::OwnedFuture,
-    pages::NativePages,
-    workspace_slot::{WorkspaceSlot, lifted, path},
-};
+use crate::{pages::NativePages, prelude::*};
 
 /// The files of a workspace on behalf of an actor.
 ///

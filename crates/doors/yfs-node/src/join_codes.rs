@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use yfs::{Workspace, clock::Clock};
@@ -16,7 +15,7 @@ use yfs_peer::{
     note_ticket_of_share,
 };
 
-use crate::{error, workspace_slot::WorkspaceSlot};
+use crate::prelude::*;
 
 /// The longest life of a code.
 const MAX_LIFETIME: Duration = Duration::from_secs(3600);

@@ -35,6 +35,7 @@ mod owned_future;
 mod pages;
 mod peer_shares;
 mod peers;
+mod prelude;
 mod sync_calls;
 mod thread_files;
 mod thread_streams;

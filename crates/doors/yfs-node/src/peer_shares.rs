@@ -13,9 +13,9 @@ use yfs_peer::{
     DirectoryShares, PeerError, PeerMembership, PeerOptions, PeerRights, RunningShares,
     ShareReport, TicketRequest,
 };
-use yfs_vfs::{FileKind, FsCode, FsError, Op};
+use yfs_vfs::{FileKind, FsCode, FsError};
 
-use crate::error;
+use crate::prelude::*;
 
 /// The shares that this process connects, and what their work last reported.
 #[derive(Debug)]

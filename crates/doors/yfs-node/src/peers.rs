@@ -6,8 +6,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use napi_derive::napi;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{
     sync::{
@@ -24,12 +22,9 @@ use yfs_peer::{
 };
 
 use crate::{
-    error,
     join_codes::{self, CodeNetwork, SharedWorkspace},
-    message,
-    owned_future::OwnedFuture,
     peer_shares::{self, ConnectedShares, directory_to_share},
-    workspace_slot::WorkspaceSlot,
+    prelude::*,
 };
 
 /// The peers of a workspace.

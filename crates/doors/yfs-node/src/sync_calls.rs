@@ -5,17 +5,13 @@
 //! Each blocks the event loop until it is done, a write to the log included. They exist for
 //! synchronous programs; other programs use the calls that return a promise.
 
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
 use yfs_engine::{id::FileId, path::VPath};
-use yfs_vfs::{FileSystem as _, Op, VersionBase};
+use yfs_vfs::{FileSystem as _, VersionBase};
 
 use crate::{
     content::{NativeContent, NativeWrite, write_options},
-    error,
     files::NativeFs,
-    message,
-    workspace_slot::{at_once, lifted, path},
+    prelude::*,
 };
 
 #[napi]

@@ -1,16 +1,13 @@
 //! The files of a thread.
 
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
 use tokio::runtime::Handle;
 use yfs_engine::id::FileId;
 use yfs_threads::{FileRecord, Thread, ThreadAddress, ThreadFileError, ThreadFiles, ThumbnailBox};
-use yfs_vfs::{FsError, Metadata, Op, StreamOptions};
+use yfs_vfs::{FsError, Metadata, StreamOptions};
 use yfs_wire::{ThreadFileJson, ThreadFileRequest, UnixMillis};
 
 use crate::{
-    error, message,
-    owned_future::OwnedFuture,
+    prelude::*,
     thread_streams::{NativeFileStream, NativeUpload},
     threads::ThreadAccess,
 };

@@ -6,16 +6,10 @@ use std::{
 };
 
 use futures::StreamExt;
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
 use yfs::SpoolFile;
-use yfs_vfs::{CancellationToken, ChunkStream, FsCode, FsError, Op};
+use yfs_vfs::{CancellationToken, ChunkStream, FsCode, FsError};
 
-use crate::{
-    error,
-    owned_future::OwnedFuture,
-    workspace_slot::{SharedStream, WorkspaceSlot},
-};
+use crate::{prelude::*, workspace_slot::SharedStream};
 
 /// A content that is read chunk by chunk. It stays that of one version.
 #[expect(missing_debug_implementations, reason = "a stream has none")]

@@ -1,15 +1,11 @@
 //! The threads of a workspace.
 
-use napi_derive::napi;
 use yfs::clock::{Clock, SystemClock};
 use yfs_engine::actor::Actor;
 use yfs_threads::{BadTemplate, NamespaceStrategy, NamespaceTemplate, Threads};
 use yfs_wire::{ThreadOpening, ThreadRequest, UnixMillis};
 
-use crate::{
-    error, message, owned_future::OwnedFuture, thread_files::NativeThread,
-    workspace_slot::WorkspaceSlot,
-};
+use crate::{prelude::*, thread_files::NativeThread};
 
 /// The threads of a workspace, on behalf of an actor.
 #[derive(Debug)]

@@ -2,11 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use napi_derive::napi;
 use tokio::sync::Notify;
 use yfs_vfs::{ChangeCursor, ChangesOptions, FileSystem};
 
-use crate::{error, message, owned_future::OwnedFuture, workspace_slot::WorkspaceSlot};
+use crate::prelude::*;
 
 /// How long one question stays open.
 const WAIT: Duration = Duration::from_secs(30);

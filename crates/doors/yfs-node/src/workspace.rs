@@ -7,8 +7,7 @@ use std::{
     time::Duration,
 };
 
-use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
-use napi_derive::napi;
+use napi::bindgen_prelude::within_runtime_if_available;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
@@ -16,21 +15,18 @@ use yfs_agent_workspace::{WorkspaceHistory, workspace_audit_records};
 use yfs_engine::kind::profile_name;
 use yfs_peer::{PeerMembership, PeerTicket};
 use yfs_store::MemoryStore;
-use yfs_vfs::Op;
 
 use crate::{
     artifacts::NativeArtifacts,
     document_port::NativePort,
-    error,
     files::NativeFs,
     join_codes::JoinText,
-    message::{self, OpenRequest},
-    owned_future::OwnedFuture,
+    message::OpenRequest,
     pages::NativePages,
     peers::{NativePeers, RunningNode},
+    prelude::*,
     threads::{NativeThreads, ThreadAccess},
     watch::NativeWatch,
-    workspace_slot::{WorkspaceSlot, path},
 };
 
 /// The name of a workspace that lives in memory only.

@@ -7,8 +7,7 @@
 
 use std::time::Duration;
 
-use napi_derive::napi;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use yfs::{
     ExportOptions, Workspace, WorkspaceError,
@@ -19,7 +18,7 @@ use yfs::{
     },
 };
 use yfs_engine::{content::AnchorSide, id::FileId, path::VPath, time::Millis};
-use yfs_vfs::{FileSystem, Op};
+use yfs_vfs::FileSystem;
 use yfs_wire::{
     AnchorJson, BlameLineJson, ConflictJson, DocumentInfoJson, ExpireReportJson, ExportReportJson,
     ImportOptionsJson, ImportReportJson, ProfileReportJson, QuarantinedJson, RedactionJson,
@@ -28,12 +27,7 @@ use yfs_wire::{
 };
 
 use crate::{
-    error::{self, NodeError},
-    message::{self, js},
-    owned_future::OwnedFuture,
-    pages::NativePages,
-    workspace::NativeWorkspace,
-    workspace_slot::{at_once, path},
+    error::NodeError, message::js, pages::NativePages, prelude::*, workspace::NativeWorkspace,
 };
 
 /// A request for a workspace. The methods of the package's `Workspace` describe what they do.
