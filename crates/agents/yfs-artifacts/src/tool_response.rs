@@ -96,9 +96,16 @@ impl FileMetadata {
     ///
     /// Fails if the text is no JSON or has other fields.
     pub fn parse_reference(json: &[u8]) -> Result<Self, serde_json::Error> {
-        let value: Value = serde_json::from_slice(json)?;
-        let metadata = value.pointer("/FileReference/metadata").unwrap_or(&value);
-        Self::deserialize(metadata)
+        Self::of_reference(&serde_json::from_slice(json)?)
+    }
+
+    /// Returns the reference in a JSON value, as [`parse_reference`](Self::parse_reference) does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value has other fields.
+    pub fn of_reference(value: &Value) -> Result<Self, serde_json::Error> {
+        Self::deserialize(value.pointer("/FileReference/metadata").unwrap_or(value))
     }
 }
 
@@ -111,6 +118,14 @@ impl From<FileMetadata> for ToolResponseContent {
 }
 
 impl ToolResponseContent {
+    /// Makes the result of a content that is no file: its JSON, or its text; `None` if it is not
+    /// UTF-8.
+    pub fn direct(content: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(content).ok()?;
+        let result = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+        Some(Self::Direct { result })
+    }
+
     /// Returns the result as callers got it before there were references: the value, or for a
     /// reference an object with the file, its size, type, preview and summary.
     pub fn result(&self) -> Value {

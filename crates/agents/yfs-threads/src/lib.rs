@@ -43,10 +43,7 @@ pub use self::{
     namespace::{BadTemplate, NamespaceStrategy, NamespaceTemplate, ThreadAddress, ThreadContext},
     retention::{RemovalReason, RemovedThread, RetentionPolicy, RetentionReport},
     thread::Thread,
-    thread_files::{
-        FileSearch, LineMatch, MatchedFile, ThreadFileError, ThreadFileStats, ThreadFiles,
-        ThreadMatches,
-    },
+    thread_files::{FileSearch, ThreadFileError, ThreadFiles},
     thread_id::{BadThreadId, ThreadId},
     threads::{ThreadError, ThreadInfo, Threads},
     thumbnail::{ImageThumbnail, ThumbnailBox, ThumbnailError, cached_thumbnail},

@@ -7,7 +7,8 @@ use thiserror::Error;
 use yfs_types::path::{PathError, VPath};
 use yfs_vfs::{
     ChunkStream, FileKind, FileSystem, FileSystemExt, FsCode, FsError, GlobQuery, GrepQuery,
-    Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions, WriteOptions,
+    GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions,
+    TreeTotals, WriteOptions,
 };
 
 use crate::{
@@ -69,47 +70,6 @@ pub struct FileSearch {
     pub include: Vec<String>,
     /// The greatest number of matching lines.
     pub limit: Option<usize>,
-}
-
-/// The matches of a search in one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MatchedFile {
-    /// The path.
-    pub path: String,
-    /// The matching lines, in order.
-    pub matches: Vec<LineMatch>,
-}
-
-/// The result of a search for lines.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct ThreadMatches {
-    /// The files with matching lines, in the order of the tree.
-    pub files: Vec<MatchedFile>,
-    /// The number of files that were skipped because they are not text.
-    pub n_binary: u64,
-    /// The paths of the first 20 of these.
-    pub binary_paths: Vec<String>,
-}
-
-/// A matching line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineMatch {
-    /// The number of the line, counted from 1.
-    pub line: u64,
-    /// The line without its newline.
-    pub content: String,
-}
-
-/// The number and size of the files of a thread.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadFileStats {
-    /// Files and links to files.
-    pub file_count: u64,
-    /// Directories, without the root.
-    pub directory_count: u64,
-    /// The sum of the sizes of the files, in bytes; external files count with the size that their
-    /// entries state.
-    pub total_size: u64,
 }
 
 type Result<T> = std::result::Result<T, ThreadFileError>;
@@ -369,7 +329,7 @@ impl ThreadFiles {
     /// # Errors
     ///
     /// With `EINVAL` if the pattern or a glob is not valid.
-    pub async fn grep_files(&self, pattern: &str, search: &FileSearch) -> Result<ThreadMatches> {
+    pub async fn grep_files(&self, pattern: &str, search: &FileSearch) -> Result<GrepResult> {
         let query = GrepQuery {
             literal: !search.regex,
             ignore_case: search.ignore_case,
@@ -379,14 +339,7 @@ impl ThreadFiles {
             max_line_len: MAX_LINE_LEN,
             ..GrepQuery::new(pattern)
         };
-        let found = self.fs.grep(&query).await?;
-        let files = found.files.into_iter().map(|file| {
-            let lines = file.lines.into_iter().filter(|line| line.is_match);
-            let matches = lines.map(|line| LineMatch { line: line.number, content: line.text });
-            MatchedFile { path: file.path.to_string(), matches: matches.collect() }
-        });
-        let binary_paths = found.binary_paths.iter().map(ToString::to_string).collect();
-        Ok(ThreadMatches { files: files.collect(), n_binary: found.n_binary, binary_paths })
+        Ok(self.fs.grep(&query).await?)
     }
 
     /// Finds files by a glob from the root of the thread: `*` stays in a directory, `**` does not.
@@ -402,28 +355,29 @@ impl ThreadFiles {
         Ok(found.entries.into_iter().map(|entry| entry.path.to_string()).collect())
     }
 
-    /// Returns the number and size of the files.
+    /// Returns the number and size of the files. Links to files count as files, and external files
+    /// with the size that their entries state.
     ///
     /// # Errors
     ///
     /// If the filesystem fails.
-    pub async fn file_stats(&self) -> Result<ThreadFileStats> {
+    pub async fn file_stats(&self) -> Result<TreeTotals> {
         let found = self.fs.walk(&VPath::root(), &yfs_vfs::WalkOptions::default()).await?;
-        let mut stats = ThreadFileStats::default();
+        let mut stats = TreeTotals::default();
         for found in found {
             match found.entry.kind {
-                FileKind::Directory => stats.directory_count += 1,
+                FileKind::Directory => stats.n_directories += 1,
                 FileKind::File if found.entry.size == 0 => {
-                    stats.file_count += 1;
+                    stats.n_files += 1;
                     let stat = present(self.fs.lstat(&found.path).await)?;
                     let external = stat.as_ref().and_then(ExternalFile::of);
-                    stats.total_size += external.and_then(|file| file.size).unwrap_or(0);
+                    stats.n_bytes += external.and_then(|file| file.size).unwrap_or(0);
                 }
                 FileKind::File => {
-                    stats.file_count += 1;
-                    stats.total_size += found.entry.size;
+                    stats.n_files += 1;
+                    stats.n_bytes += found.entry.size;
                 }
-                _ => stats.file_count += 1,
+                _ => stats.n_files += 1,
             }
         }
         Ok(stats)

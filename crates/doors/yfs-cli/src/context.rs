@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use serde::Serialize;
 use yfs::{Workspace, WorkspaceFs, WorkspaceOptions, clock::new_step};
 use yfs_engine::{
     actor::{Actor, ActorKind},
@@ -285,6 +286,15 @@ impl CommandContext {
             self.out.flush().ok();
             self.report.remark(text);
         }
+    }
+
+    /// Prints what a command did: as JSON, or as a remark.
+    pub(crate) fn conclude(&mut self, answer: &impl Serialize, remark: &str) -> Result {
+        if self.out.json {
+            return self.out.json_line(answer);
+        }
+        self.remark(remark);
+        Ok(())
     }
 
     /// Sets the exit code of a command that completed.

@@ -26,6 +26,7 @@ mod parse_date;
 mod parse_time;
 mod pattern;
 mod posix_regex;
+mod prelude;
 mod progress;
 mod settings;
 mod stop_signal;

@@ -5,7 +5,7 @@ use std::{
     io::{self, BufWriter, IsTerminal, Write},
 };
 
-use serde_json::Value;
+use serde::Serialize;
 use smol_str::SmolStr;
 use unicode_width::UnicodeWidthStr;
 use yfs_vfs::FileKind;
@@ -14,6 +14,7 @@ use crate::{
     args::{ColorChoice, GlobalArgs},
     errors::Result,
     format_text::{EscapedText, escape_json},
+    json,
     pager::Pager,
 };
 
@@ -122,22 +123,39 @@ impl CommandOutput {
         self.raw(b"\n")
     }
 
-    /// Writes the lines of a content: escaped on a terminal, unchanged elsewhere.
-    pub(crate) fn safe_lines(&mut self, text: &str) -> Result {
-        for line in text.lines() {
-            let line = self.safe(line).into_owned();
-            self.line(&line)?;
+    /// Writes a line: escaped on a terminal, unchanged elsewhere.
+    pub(crate) fn safe_line(&mut self, text: &str) -> Result {
+        let text = self.safe(text).into_owned();
+        self.line(&text)
+    }
+
+    /// Writes names and values, one pair per line. The names end at a column.
+    pub(crate) fn rows(&mut self, width: usize, rows: &[(&str, String)]) -> Result {
+        for (name, value) in rows {
+            self.line(&format!("{name:>width$}: {}", self.safe(value)))?;
         }
         Ok(())
     }
 
-    /// Writes a JSON value on one line.
-    pub(crate) fn json_line(&mut self, value: &Value) -> Result {
+    /// Writes the lines of a content: escaped on a terminal, unchanged elsewhere.
+    pub(crate) fn safe_lines(&mut self, text: &str) -> Result {
+        text.lines().try_for_each(|line| self.safe_line(line))
+    }
+
+    /// Writes an answer as JSON on one line.
+    pub(crate) fn json_line(&mut self, answer: &impl Serialize) -> Result {
+        // A value has its keys in order.
+        let value = json::value(answer);
         if self.is_terminal {
             return self.line(&escape_json(&value.to_string()));
         }
-        serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut self.stdout, &value).map_err(io::Error::from)?;
         self.raw(b"\n")
+    }
+
+    /// Writes an answer that only programs need.
+    pub(crate) fn json_only(&mut self, answer: &impl Serialize) -> Result {
+        if self.json { self.json_line(answer) } else { Ok(()) }
     }
 
     /// Flushes the buffer.

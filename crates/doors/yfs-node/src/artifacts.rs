@@ -1,33 +1,17 @@
 //! The store of artifacts: large results as files with references.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::sync::{Arc, Weak};
 
-use bytes::Bytes;
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::runtime::Handle;
+use serde_json::json;
 use yfs::clock::{Clock, SystemClock};
 use yfs_agent_workspace::WorkspacePast;
 use yfs_artifacts::{
-    ArtifactError, ArtifactIds, ArtifactOptions, CleanupPolicy, CleanupReport, FileMetadata,
-    FileSystemArtifactStore, FileSystemOps, FileSystemStore, NamespaceStrategy, StoredArtifact,
-    ToolResponseContent, extract_context,
+    ArtifactIds, ArtifactOptions, FileMetadata, FileSystemArtifactStore, FileSystemOps,
+    FileSystemStore, NamespaceStrategy, ToolResponseContent, extract_context,
 };
-use yfs_engine::path::VPath;
-use yfs_vfs::Op;
+use yfs_wire::{ArtifactRequest, FailedArtifactJson};
 
-use crate::{
-    descriptions::PreviewOptions,
-    error, message,
-    owned_future::OwnedFuture,
-    workspace_slot::{WorkspaceSlot, path},
-};
+use crate::{descriptions::PreviewOptions, prelude::*};
 
 /// A store of artifacts in a workspace, on behalf of an actor.
 #[derive(Debug)]
@@ -62,17 +46,6 @@ struct CallIds {
     tool_call_id: String,
 }
 
-/// Which artifacts are removed.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct CleanupOptions {
-    max_age_ms: Option<f64>,
-    max_total_bytes: Option<u64>,
-    max_files: Option<usize>,
-    kept_directories: BTreeSet<String>,
-    dry_run: bool,
-}
-
 /// Where artifacts are, unless the caller names another directory: as for the `yfs` command.
 const DEFAULT_ROOT: &str = "/artifacts";
 
@@ -89,9 +62,10 @@ impl StoreOptions {
             options.search_root = path(Op::Walk, root)?;
         }
         if let Some(namespace) = &self.namespace {
-            let parsed = NamespaceStrategy::parse(namespace);
             options.namespace_strategy =
-                parsed.map_err(|problem| invalid_namespace(&problem, namespace))?;
+                NamespaceStrategy::parse(namespace).map_err(|problem| {
+                    error::invalid(&format!("a namespace ({problem})"), namespace)
+                })?;
         }
         options.token_threshold = self.token_threshold;
         options.size_threshold = self.size_threshold.unwrap_or(options.size_threshold);
@@ -99,10 +73,6 @@ impl StoreOptions {
         options.max_pending_bytes = self.max_pending_bytes.unwrap_or(options.max_pending_bytes);
         Ok(options)
     }
-}
-
-fn invalid_namespace(problem: &dyn std::fmt::Display, namespace: &str) -> napi::Error {
-    error::invalid(&format!("a namespace ({problem})"), namespace)
 }
 
 impl NativeArtifacts {
@@ -128,28 +98,6 @@ impl NativeArtifacts {
     fn store(&self) -> napi::Result<Arc<FileSystemArtifactStore>> {
         self.store.upgrade().ok_or_else(error::closed)
     }
-
-    /// Runs a call on another thread.
-    fn ask<T: Send + 'static, F: Future<Output = Result<T, ArtifactError>>>(
-        &self,
-        call: impl FnOnce(Arc<FileSystemArtifactStore>) -> F + Send + 'static,
-    ) -> napi::Result<OwnedFuture<T>> {
-        let store = self.store()?;
-        Ok(OwnedFuture::blocking(move || {
-            let done = Handle::current().block_on(call(store));
-            done.map_err(|error| error::of_artifacts(&error))
-        }))
-    }
-
-    /// Does the same for a call on the file of a reference.
-    fn ask_of<T: Send + 'static, F: Future<Output = Result<T, ArtifactError>>>(
-        &self,
-        reference: &str,
-        call: impl FnOnce(Arc<FileSystemArtifactStore>, FileMetadata) -> F + Send + 'static,
-    ) -> napi::Result<OwnedFuture<T>> {
-        let metadata = reference_of(reference)?;
-        self.ask(move |store| call(store, metadata))
-    }
 }
 
 impl Drop for NativeArtifacts {
@@ -160,6 +108,18 @@ impl Drop for NativeArtifacts {
 
 #[napi]
 impl NativeArtifacts {
+    /// Serves a request for artifacts.
+    #[napi]
+    pub fn call(&self, request: String) -> napi::Result<OwnedFuture<String>> {
+        let request: ArtifactRequest = message::request(&request)?;
+        let store = self.store()?;
+        Ok(OwnedFuture::calling(async move || {
+            let failed = |failed: &_| FailedArtifactJson::from(failed);
+            let served = request.serve(store.files(), SystemClock.now(), failed).await;
+            served.map(|served| message::json(&served))
+        }))
+    }
+
     /// Stores a content if it is large: returns the reference and a warning, each null if there is
     /// none.
     #[napi]
@@ -168,11 +128,13 @@ impl NativeArtifacts {
         content: Uint8ArraySlice<'_>,
         ids: String,
     ) -> napi::Result<OwnedFuture<String>> {
-        let (content, ids) = (Bytes::from(content.to_vec()), ids_of(&ids)?);
-        self.ask(async move |store: Arc<FileSystemArtifactStore>| {
-            let stored = store.store_content(content, &ids).await?;
-            Ok(json!({ "metadata": stored.metadata, "warning": stored.warning }).to_string())
-        })
+        let (store, content, ids) = (self.store()?, content.to_vec(), ids_of(&ids)?);
+        Ok(OwnedFuture::calling(async move || {
+            let stored = store.store_content(content.into(), &ids).await;
+            stored.map(|stored| {
+                json!({ "metadata": stored.metadata, "warning": stored.warning }).to_string()
+            })
+        }))
     }
 
     /// Stores a content, and returns its reference.
@@ -182,82 +144,29 @@ impl NativeArtifacts {
         content: Uint8ArraySlice<'_>,
         ids: String,
     ) -> napi::Result<OwnedFuture<String>> {
-        let (content, ids) = (Bytes::from(content.to_vec()), ids_of(&ids)?);
-        self.ask(async move |store: Arc<FileSystemArtifactStore>| {
-            let metadata = store.files().store_file(&ids, content).await?;
-            Ok(json!(metadata).to_string())
-        })
+        let (store, content, ids) = (self.store()?, content.to_vec(), ids_of(&ids)?);
+        Ok(OwnedFuture::calling(async move || {
+            let stored = store.files().store_file(&ids, content.into()).await;
+            stored.map(|metadata| message::json(&metadata))
+        }))
     }
 
     /// Returns the content of a reference, verified.
     #[napi]
     pub fn resolve(&self, reference: String) -> napi::Result<OwnedFuture<Uint8Array>> {
-        self.ask_of(&reference, async move |store: Arc<FileSystemArtifactStore>, metadata| {
-            Ok(Uint8Array::new(store.resolve(&metadata).await?.to_vec()))
-        })
-    }
-
-    /// Returns where the file of a reference is.
-    #[napi]
-    pub fn path_now(&self, reference: String) -> napi::Result<OwnedFuture<String>> {
-        self.ask_of(&reference, async move |store: Arc<FileSystemArtifactStore>, metadata| {
-            Ok(store.files().path_now(&metadata).await?.to_string())
-        })
-    }
-
-    /// Moves the file of a reference to the trash.
-    #[napi]
-    pub fn delete_file(&self, reference: String) -> napi::Result<OwnedFuture<()>> {
-        self.ask_of(&reference, async move |store: Arc<FileSystemArtifactStore>, metadata| {
-            store.files().delete_file(&metadata).await
-        })
-    }
-
-    /// Returns the reference to the file that is at a path now.
-    #[napi]
-    pub fn reference_at(&self, at: String) -> napi::Result<OwnedFuture<String>> {
-        self.ask(async move |store: Arc<FileSystemArtifactStore>| {
-            let files = store.files();
-            let bad = || ArtifactError::BadReference(at.clone());
-            let path = match at.strip_prefix('/') {
-                Some(_) => VPath::parse(&at).map_err(|_| bad())?,
-                None => files.path_now(&FileMetadata::at_path(at.clone(), None)).await?,
-            };
-            Ok(json!(files.reference_at(&path).await?).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn list(&self, patterns: Vec<String>) -> napi::Result<OwnedFuture<String>> {
-        self.ask(async move |store: Arc<FileSystemArtifactStore>| {
-            let listed = store.files().list(&patterns).await?;
-            Ok(listed.iter().map(describe).collect::<Value>().to_string())
-        })
-    }
-
-    #[napi]
-    pub fn clean_up(&self, options: String) -> napi::Result<OwnedFuture<String>> {
-        let given: CleanupOptions =
-            serde_json::from_str(&options).map_err(|error| error::invalid_options(&error))?;
-        let policy = CleanupPolicy {
-            max_age: given.max_age_ms.map(|age| Duration::from_millis(age as u64)),
-            max_total_bytes: given.max_total_bytes,
-            max_files: given.max_files,
-            kept_directories: given.kept_directories,
-        };
-        let dry_run = given.dry_run;
-        self.ask(async move |store: Arc<FileSystemArtifactStore>| {
-            let report = store.files().clean_up(&policy, SystemClock.now(), dry_run).await?;
-            Ok(describe_cleanup(&report, dry_run).to_string())
-        })
+        let (metadata, store) = (reference_of(&reference)?, self.store()?);
+        Ok(OwnedFuture::calling(async move || {
+            store.resolve(&metadata).await.map(|content| Uint8Array::new(content.to_vec()))
+        }))
     }
 
     /// Writes the results that are only in memory; returns how many were written.
     #[napi]
     pub fn write_pending(&self) -> napi::Result<OwnedFuture<u32>> {
-        self.ask(async move |store: Arc<FileSystemArtifactStore>| {
-            Ok(store.write_pending().await? as u32)
-        })
+        let store = self.store()?;
+        Ok(OwnedFuture::calling(async move || {
+            store.write_pending().await.map(|n_written| n_written as u32)
+        }))
     }
 
     /// Returns the text that stands for a content in a model's context, and what callers got before
@@ -275,21 +184,10 @@ impl NativeArtifacts {
         Ok(extract_context(&reference_of(&reference)?))
     }
 
+    /// Returns what the store has done.
     #[napi]
     pub fn metrics(&self) -> napi::Result<String> {
-        let metrics = self.store()?.metrics();
-        let described = json!({
-            "nDirect": metrics.n_direct,
-            "nStored": metrics.n_stored,
-            "nDeduplicated": metrics.n_deduplicated,
-            "bytesStored": metrics.bytes_stored,
-            "savedTokens": metrics.saved_tokens,
-            "nResolved": metrics.n_resolved,
-            "nMissing": metrics.n_missing,
-            "nCorrupt": metrics.n_corrupt,
-            "nPending": metrics.n_pending,
-        });
-        Ok(described.to_string())
+        Ok(message::js(&self.store()?.metrics()).to_string())
     }
 }
 
@@ -302,30 +200,4 @@ fn ids_of(text: &str) -> napi::Result<ArtifactIds> {
     let CallIds { thread_id, task_id, tool_call_id } =
         serde_json::from_str(text).map_err(|error| error::not_json("the ids of a call", &error))?;
     Ok(ArtifactIds { thread_id, task_id, tool_call_id })
-}
-
-fn describe(artifact: &StoredArtifact) -> Value {
-    json!({
-        "path": artifact.path.as_str(),
-        "artifact": artifact.relative_path,
-        "size": artifact.size,
-        "mime": artifact.media_type,
-        "changedMs": artifact.changed.0,
-    })
-}
-
-fn describe_cleanup(report: &CleanupReport, dry_run: bool) -> Value {
-    let removed = report.removed.iter().map(|removed| {
-        let path = removed.path.as_str();
-        json!({ "path": path, "size": removed.size, "reason": removed.reason.name() })
-    });
-    let failed = report.failed.iter();
-    let failed =
-        failed.map(|(path, error)| json!({ "path": path.as_str(), "code": error.code.as_str() }));
-    json!({
-        "removed": removed.collect::<Value>(),
-        "freedBytes": report.freed_bytes,
-        "failed": failed.collect::<Value>(),
-        "dryRun": dry_run,
-    })
 }

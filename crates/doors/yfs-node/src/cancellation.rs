@@ -1,10 +1,9 @@
 //! Calls that JavaScript may end before they are done.
 
-use napi_derive::napi;
 use tokio::runtime::Handle;
-use yfs_vfs::{CancellationToken, FsCode, FsError, Op};
+use yfs_vfs::{CancellationToken, FsCode, FsError};
 
-use crate::{error, owned_future::OwnedFuture};
+use crate::prelude::*;
 
 /// The means to end the calls that got it.
 #[derive(Debug, Default)]
@@ -46,7 +45,7 @@ where
             tokio::select! {
                 done = call() => done,
                 () = cancel.cancelled() => {
-                    Err(error::of_fs(&FsError::bare(FsCode::ECANCELED, Op::Read)))
+                    Err(error::of(FsError::bare(FsCode::ECANCELED, Op::Read)))
                 }
             }
         })

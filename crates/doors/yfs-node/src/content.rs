@@ -1,20 +1,12 @@
 //! What files hold, in and out.
 
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
 use yfs::TextInMemory;
 use yfs_engine::time::Millis;
 use yfs_vfs::{
-    CreateMode, FileSystemExt, Op, TextReplacement, VersionBase, VersionToken, WriteOptions,
+    CreateMode, FileSystemExt, TextReplacement, VersionBase, VersionToken, WriteOptions,
 };
 
-use crate::{
-    error,
-    files::NativeFs,
-    message,
-    owned_future::OwnedFuture,
-    workspace_slot::{at_once, lifted, path},
-};
+use crate::{files::NativeFs, prelude::*};
 
 /// Longer contents are handed over from another thread.
 const MAX_AT_ONCE: usize = 256 * 1024;
@@ -172,9 +164,7 @@ impl NativeFs {
     #[napi]
     pub fn flush(&self) -> napi::Result<OwnedFuture<()>> {
         let workspace = self.session()?.workspace();
-        Ok(OwnedFuture::blocking(move || {
-            workspace.flush().map_err(|error| error::of_workspace(&error))
-        }))
+        Ok(OwnedFuture::blocking(move || workspace.flush().map_err(error::of)))
     }
 
     /// Replaces text inside a file.

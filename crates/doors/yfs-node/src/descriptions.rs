@@ -2,26 +2,22 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use napi_derive::napi;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use yfs_agent::json_query::{
     DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect,
 };
 use yfs_analysis::PreviewLimit;
-use yfs_artifacts::{ContextRequest, FileSelection};
+use yfs_artifacts::ContextRequest;
 use yfs_engine::path::VPath;
 use yfs_query_worker::serve_json_query;
-use yfs_vfs::{FileSystem, Op};
-use yfs_wire::{ContextJson, FileStatsJson};
+use yfs_vfs::FileSystem;
+use yfs_wire::{ContextBody, ContextJson, FileStatsJson};
 
 use crate::{
     cancellation::{NativeCancellation, cancellable, token_of},
-    error,
     files::NativeFs,
-    owned_future::OwnedFuture,
     pages::NativePages,
-    workspace_slot::path,
+    prelude::*,
 };
 
 /// The length of a preview: one of these.
@@ -35,15 +31,9 @@ pub(crate) enum PreviewOptions {
 
 /// The files of a context, and its length.
 #[derive(Debug, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ContextOptions {
-    paths: Vec<String>,
-    include: Vec<String>,
-    exclude: Vec<String>,
-    hidden: bool,
-    ignored: bool,
-    max_file_size: u64,
-    max_tokens: usize,
+    body: ContextBody,
     preview: Option<PreviewOptions>,
     template: Option<String>,
 }
@@ -76,39 +66,13 @@ impl From<PreviewOptions> for PreviewLimit {
     }
 }
 
-impl Default for ContextOptions {
-    fn default() -> Self {
-        let ContextRequest { selection, max_tokens, .. } = ContextRequest::default();
-        Self {
-            paths: selection.paths.iter().map(VPath::to_string).collect(),
-            include: selection.include,
-            exclude: selection.exclude,
-            hidden: selection.hidden,
-            ignored: selection.ignored,
-            max_file_size: selection.max_file_size,
-            max_tokens,
-            preview: None,
-            template: None,
-        }
-    }
-}
-
 impl ContextOptions {
     fn into_request(self) -> napi::Result<ContextRequest> {
-        let paths = self.paths.iter().map(|at| path(Op::Walk, at));
-        Ok(ContextRequest {
-            selection: FileSelection {
-                paths: paths.collect::<napi::Result<_>>()?,
-                include: self.include,
-                exclude: self.exclude,
-                hidden: self.hidden,
-                ignored: self.ignored,
-                max_file_size: self.max_file_size,
-            },
-            max_tokens: self.max_tokens,
-            preview: self.preview.map(PreviewLimit::from).unwrap_or_default(),
-            template: self.template,
-        })
+        let paths = self.body.paths.iter().map(|at| path(Op::Walk, at));
+        let paths = paths.collect::<napi::Result<_>>()?;
+        let request = self.body.request(paths);
+        let preview = self.preview.map_or(request.preview, PreviewLimit::from);
+        Ok(ContextRequest { preview, template: self.template, ..request })
     }
 }
 
@@ -152,7 +116,7 @@ impl NativeFs {
         let preview = preview.as_deref().map(preview_limit).transpose()?;
         Ok(cancellable(token_of(cancel), async move || {
             let analysis = analyses.analysis_of(&at).await;
-            let analysis = analysis.map_err(|error| error::of_fs(&error))?;
+            let analysis = analysis.map_err(error::of)?;
             let preview = preview.map(|limit| analysis.preview(limit));
             let described = FileStatsJson::new(&at, &analysis, preview);
             let mut described = serde_json::to_value(&described).expect("statistics are JSON");
@@ -173,15 +137,8 @@ impl NativeFs {
         let (analyses, request) = (self.analyses()?, options.into_request()?);
         Ok(cancellable(token_of(cancel), async move || {
             let rendered = analyses.render_context(&request).await;
-            let rendered = rendered.map_err(|error| error::of_artifacts(&error))?;
-            let described = ContextJson {
-                text: rendered.text,
-                tokens: rendered.n_tokens,
-                files: rendered.n_files,
-                listed: rendered.n_listed,
-                previewed: rendered.n_previewed,
-            };
-            Ok(serde_json::to_string(&described).expect("a context is JSON"))
+            let rendered = rendered.map_err(error::of)?;
+            Ok(message::json(&ContextJson::from(rendered)))
         }))
     }
 
@@ -209,9 +166,9 @@ impl NativeFs {
             let document = session.fs().read(&at).await;
             // The files are not held while the query runs: the workspace may be closed.
             drop(session);
-            let document = document.map_err(|error| error::of_fs(&error))?.data;
+            let document = document.map_err(error::of)?.data;
             let found = runner.run(query, document, &cancel).await;
-            let found = found.map_err(|error| error::of_query(&error))?;
+            let found = found.map_err(error::of)?;
             // Numbers such as NaN, and raw texts, are no JSON.
             let results = found
                 .text

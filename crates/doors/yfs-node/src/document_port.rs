@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
 use tokio::sync::{Mutex, Notify};
 use yfs::{DocPort, subscription::Subscription};
 
-use crate::{error, owned_future::OwnedFuture, workspace_slot::WorkspaceSlot};
+use crate::prelude::*;
 
 /// A document: states, differences, updates in and out.
 #[derive(Debug)]
@@ -61,7 +59,7 @@ impl NativePort {
     pub fn state_vector(&self) -> napi::Result<OwnedFuture<Uint8Array>> {
         let port = self.port()?;
         Ok(OwnedFuture::blocking(move || {
-            port.state_vector().map(Uint8Array::new).map_err(|why| error::of_workspace(&why))
+            port.state_vector().map(Uint8Array::new).map_err(error::of)
         }))
     }
 
@@ -70,7 +68,7 @@ impl NativePort {
     pub fn diff(&self, state_vector: Uint8ArraySlice<'_>) -> napi::Result<OwnedFuture<Uint8Array>> {
         let (port, vector) = (self.port()?, state_vector.to_vec());
         Ok(OwnedFuture::blocking(move || {
-            port.diff(&vector).map(Uint8Array::new).map_err(|why| error::of_workspace(&why))
+            port.diff(&vector).map(Uint8Array::new).map_err(error::of)
         }))
     }
 
@@ -78,9 +76,7 @@ impl NativePort {
     #[napi]
     pub fn receive(&self, update: Uint8ArraySlice<'_>) -> napi::Result<OwnedFuture<()>> {
         let (port, update) = (self.port()?, update.to_vec());
-        Ok(OwnedFuture::blocking(move || {
-            port.receive(&update).map_err(|why| error::of_workspace(&why))
-        }))
+        Ok(OwnedFuture::blocking(move || port.receive(&update).map_err(error::of)))
     }
 
     /// Waits for the next update since the document was opened; nothing once the port is closed.

@@ -13,31 +13,81 @@ use yfs_store::StoreError;
 use yfs_threads::{ThreadError, ThreadFileError};
 use yfs_vfs::{FsCode, FsError};
 
-/// Converts the error of a call on a path. A call that was still waiting when the workspace was
-/// closed gets the same code as a call after it.
-pub(crate) fn of_fs(error: &FsError) -> napi::Error {
-    if matches!(WorkspaceError::cause_of(error), Some(WorkspaceError::Closed)) {
-        return closed();
-    }
-    let reason = json!({
-        "code": error.code.as_str(),
-        "errno": -error.code.errno(),
-        "syscall": error.op.as_str(),
-        "path": error.path,
-        "dest": error.dest,
-        "message": error.to_string(),
-        "cause": causes(error.source()),
-        "lost": error.is_cursor_lost(),
-    });
-    napi::Error::from_reason(reason.to_string())
+/// An error that JavaScript gets.
+pub(crate) trait NodeFailure: Error {
+    /// Returns its code, or the error of a cause that JavaScript gets in its place.
+    fn code(&self) -> Result<&'static str, napi::Error>;
 }
 
-/// Converts the error of a workspace.
-pub(crate) fn of_workspace(error: &WorkspaceError) -> napi::Error {
-    if let WorkspaceError::Fs(error) = error {
-        return of_fs(error);
+/// An error as JavaScript gets it, for functions that call others with errors of several types.
+pub(crate) struct NodeError(pub(crate) napi::Error);
+
+impl<E: NodeFailure> From<E> for NodeError {
+    fn from(error: E) -> Self {
+        Self(of(error))
     }
-    plain(code_of(error), &error.to_string(), causes(error.source()))
+}
+
+impl From<napi::Error> for NodeError {
+    fn from(error: napi::Error) -> Self {
+        Self(error)
+    }
+}
+
+/// Converts an error.
+pub(crate) fn of<E: NodeFailure>(error: E) -> napi::Error {
+    of_ref(&error)
+}
+
+fn of_ref(error: &dyn NodeFailure) -> napi::Error {
+    match error.code() {
+        Ok(code) => plain(code, &error.to_string(), causes(error.source())),
+        Err(cause) => cause,
+    }
+}
+
+impl NodeFailure for FsError {
+    /// A call that was still waiting when the workspace was closed gets the same error as a call
+    /// after it.
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        if matches!(WorkspaceError::cause_of(self), Some(WorkspaceError::Closed)) {
+            return Err(closed());
+        }
+        let reason = json!({
+            "code": self.code.as_str(),
+            "errno": -self.code.errno(),
+            "syscall": self.op.as_str(),
+            "path": self.path,
+            "dest": self.dest,
+            "message": self.to_string(),
+            "cause": causes(self.source()),
+            "lost": self.is_cursor_lost(),
+        });
+        Err(napi::Error::from_reason(reason.to_string()))
+    }
+}
+
+impl NodeFailure for WorkspaceError {
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        Ok(match self {
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::NotFound => "ERR_YFS_NOT_FOUND",
+            Self::Exists => "ERR_YFS_EXISTS",
+            Self::Closed => "ERR_YFS_CLOSED",
+            Self::ReadOnly => "EROFS",
+            Self::NoDocument(_) => "ERR_YFS_NO_DOCUMENT",
+            Self::NoFile(_) => "ERR_YFS_NO_FILE",
+            Self::Refused(_) => "ERR_YFS_REFUSED",
+            Self::Table(_) => "ERR_YFS_TABLE",
+            Self::Store(StoreError::Key { .. }) => "ERR_YFS_KEY",
+            Self::Store(_) => "ERR_YFS_STORE",
+            Self::Content(_) => "ERR_YFS_CONTENT",
+            Self::Redacted { .. } => "ERR_YFS_REDACTED",
+            Self::Anchor(_) => "ERR_YFS_ANCHOR",
+            Self::Host { source, .. } => FsCode::of_io(source).as_str(),
+            _ => "ERR_YFS",
+        })
+    }
 }
 
 /// Returns the error of an invalid argument.
@@ -52,7 +102,7 @@ pub(crate) fn invalid_options(reason: &dyn Display) -> napi::Error {
 
 /// Returns the error of a closed workspace.
 pub(crate) fn closed() -> napi::Error {
-    of_workspace(&WorkspaceError::Closed)
+    of(WorkspaceError::Closed)
 }
 
 /// Returns the error of a call that panicked; its effect is unknown.
@@ -70,70 +120,68 @@ pub(crate) fn bad_path(
     match error.code {
         // As Node does with paths that hold a NUL.
         FsCode::EINVAL => invalid("a path without null bytes", text),
-        _ => of_fs(&error),
+        _ => of(error),
     }
 }
 
-/// Converts the error of a call on threads.
-pub(crate) fn of_threads(error: &ThreadError) -> napi::Error {
-    let code = match error {
-        ThreadError::Fs(error) => return of_fs(error),
-        ThreadError::Workspace(error) => return of_workspace(error),
-        ThreadError::Id(_) => "ERR_INVALID_ARG_VALUE",
-        ThreadError::Missing(_) => "ERR_YFS_NO_THREAD",
-        ThreadError::Exists(_) => "ERR_YFS_THREAD_EXISTS",
-        _ => "ERR_YFS",
-    };
-    plain(code, &error.to_string(), causes(error.source()))
+impl NodeFailure for ThreadError {
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        Ok(match self {
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::Workspace(error) => return Err(of_ref(error)),
+            Self::Id(_) => "ERR_INVALID_ARG_VALUE",
+            Self::Missing(_) => "ERR_YFS_NO_THREAD",
+            Self::Exists(_) => "ERR_YFS_THREAD_EXISTS",
+            _ => "ERR_YFS",
+        })
+    }
 }
 
-/// Converts the error of a call on the files of a thread.
-pub(crate) fn of_thread_files(error: &ThreadFileError) -> napi::Error {
-    let code = match error {
-        ThreadFileError::Fs(error) => return of_fs(error),
-        ThreadFileError::ReservedMember(_) | ThreadFileError::BadExternal(_) => {
-            "ERR_INVALID_ARG_VALUE"
-        }
-        ThreadFileError::Thumbnail { .. } => "ERR_YFS_THUMBNAIL",
-        _ => "ERR_YFS",
-    };
-    plain(code, &error.to_string(), causes(error.source()))
+impl NodeFailure for ThreadFileError {
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        Ok(match self {
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::ReservedMember(_) | Self::BadExternal(_) => "ERR_INVALID_ARG_VALUE",
+            Self::Thumbnail { .. } => "ERR_YFS_THUMBNAIL",
+            _ => "ERR_YFS",
+        })
+    }
 }
 
-/// Converts the error of a call on artifacts. A file that is gone is `ENOENT`, one with another
-/// content `EIO`.
-pub(crate) fn of_artifacts(error: &ArtifactError) -> napi::Error {
-    let code = match error {
-        ArtifactError::Fs(error) => return of_fs(error),
-        ArtifactError::Missing { .. } => FsCode::ENOENT.as_str(),
-        ArtifactError::Corrupt { .. } | ArtifactError::Open { .. } => FsCode::EIO.as_str(),
-        ArtifactError::Namespace(_)
-        | ArtifactError::BadReference(_)
-        | ArtifactError::Template(_) => "ERR_INVALID_ARG_VALUE",
-        _ => "ERR_YFS",
-    };
-    plain(code, &error.to_string(), causes(error.source()))
+impl NodeFailure for ArtifactError {
+    /// A file that is gone is `ENOENT`, one with another content `EIO`.
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        Ok(match self {
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::Missing { .. } => FsCode::ENOENT.as_str(),
+            Self::Corrupt { .. } | Self::Open { .. } => FsCode::EIO.as_str(),
+            Self::Namespace(_) | Self::BadReference(_) | Self::Template(_) => {
+                "ERR_INVALID_ARG_VALUE"
+            }
+            _ => "ERR_YFS",
+        })
+    }
 }
 
-/// Converts the error of a query.
-pub(crate) fn of_query(error: &JsonQueryError) -> napi::Error {
-    let code = match error {
-        JsonQueryError::Cancelled => FsCode::ECANCELED.as_str(),
-        JsonQueryError::Exceeded => "ERR_YFS_QUERY_LIMIT",
-        _ => "ERR_YFS_QUERY",
-    };
-    plain(code, &error.to_string(), causes(error.source()))
+impl NodeFailure for JsonQueryError {
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        Ok(match self {
+            Self::Cancelled => FsCode::ECANCELED.as_str(),
+            Self::Exceeded => "ERR_YFS_QUERY_LIMIT",
+            _ => "ERR_YFS_QUERY",
+        })
+    }
 }
 
-/// Converts the error of an undo by label.
-pub(crate) fn of_label_undo(error: &LabelUndoError) -> napi::Error {
-    let code = match error {
-        LabelUndoError::Fs(error) => return of_fs(error),
-        LabelUndoError::NoSuchLabel { .. } => "ERR_YFS_NO_LABEL",
-        LabelUndoError::OtherActors { .. } => "ERR_YFS_OTHER_ACTORS",
-        _ => "ERR_YFS",
-    };
-    plain(code, &error.to_string(), causes(error.source()))
+impl NodeFailure for LabelUndoError {
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        Ok(match self {
+            Self::Fs(error) => return Err(of_ref(error)),
+            Self::NoSuchLabel { .. } => "ERR_YFS_NO_LABEL",
+            Self::OtherActors { .. } => "ERR_YFS_OTHER_ACTORS",
+            _ => "ERR_YFS",
+        })
+    }
 }
 
 /// Converts the error of reading the records of agents.
@@ -141,37 +189,38 @@ pub(crate) fn of_audit(error: &std::io::Error) -> napi::Error {
     plain(FsCode::of_io(error).as_str(), &format!("cannot read the records: {error}"), None)
 }
 
-/// Converts the error of a call on peers.
-pub(crate) fn of_peers(error: &PeerError) -> napi::Error {
-    let code = match error {
-        PeerError::Workspace(error) => return of_workspace(error),
-        PeerError::BadTicket => "ERR_YFS_TICKET",
-        PeerError::NotShared => "ERR_YFS_NOT_SHARED",
-        PeerError::NotOwner => "ERR_YFS_NOT_OWNER",
-        PeerError::AlreadyRunning => "ERR_YFS_PEERS_RUNNING",
-        PeerError::NoPeer(..) => "ERR_YFS_NO_PEER",
-        PeerError::Denied(_) | PeerError::Denies(_) => "ERR_YFS_PEER_DENIED",
-        PeerError::Listen { source, .. } => match source.kind() {
-            ErrorKind::AddrInUse => "EADDRINUSE",
-            ErrorKind::AddrNotAvailable => "EADDRNOTAVAIL",
-            _ => FsCode::of_io(source).as_str(),
-        },
-        PeerError::Store(_) => "ERR_YFS_STORE",
-        PeerError::Io(source) => FsCode::of_io(source).as_str(),
-        _ => "ERR_YFS",
-    };
-    plain(code, &error.to_string(), causes(error.source()))
+impl NodeFailure for PeerError {
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        Ok(match self {
+            Self::Workspace(error) => return Err(of_ref(error)),
+            Self::BadTicket => "ERR_YFS_TICKET",
+            Self::NotShared => "ERR_YFS_NOT_SHARED",
+            Self::NotOwner => "ERR_YFS_NOT_OWNER",
+            Self::AlreadyRunning => "ERR_YFS_PEERS_RUNNING",
+            Self::NoPeer(..) => "ERR_YFS_NO_PEER",
+            Self::Denied(_) | Self::Denies(_) => "ERR_YFS_PEER_DENIED",
+            Self::Listen { source, .. } => match source.kind() {
+                ErrorKind::AddrInUse => "EADDRINUSE",
+                ErrorKind::AddrNotAvailable => "EADDRNOTAVAIL",
+                _ => FsCode::of_io(source).as_str(),
+            },
+            Self::Store(_) => "ERR_YFS_STORE",
+            Self::Io(source) => FsCode::of_io(source).as_str(),
+            _ => "ERR_YFS",
+        })
+    }
 }
 
-/// Converts the error of a join code. No message contains its words.
-pub(crate) fn of_join_codes(error: &JoinCodeError) -> napi::Error {
-    let code = match error {
-        JoinCodeError::Malformed | JoinCodeError::UnknownWord { .. } => "ERR_INVALID_ARG_VALUE",
-        JoinCodeError::NotFound { .. } | JoinCodeError::NotAtRelay { .. } => "ERR_YFS_NO_CODE",
-        JoinCodeError::Unreachable { .. } | JoinCodeError::Lan(_) => "ERR_YFS_UNREACHABLE",
-        _ => "ERR_YFS_CODE",
-    };
-    plain(code, &error.to_string(), causes(error.source()))
+impl NodeFailure for JoinCodeError {
+    /// No message contains the words of a code.
+    fn code(&self) -> Result<&'static str, napi::Error> {
+        Ok(match self {
+            Self::Malformed | Self::UnknownWord { .. } => "ERR_INVALID_ARG_VALUE",
+            Self::NotFound { .. } | Self::NotAtRelay { .. } => "ERR_YFS_NO_CODE",
+            Self::Unreachable { .. } | Self::Lan(_) => "ERR_YFS_UNREACHABLE",
+            _ => "ERR_YFS_CODE",
+        })
+    }
 }
 
 /// Returns the error of a call that needs connections with peers.
@@ -188,27 +237,6 @@ fn plain(code: &str, message: &str, cause: Option<String>) -> napi::Error {
     let message = format!("{code}: {message}");
     let reason = json!({ "code": code, "message": message, "cause": cause });
     napi::Error::from_reason(reason.to_string())
-}
-
-fn code_of(error: &WorkspaceError) -> &'static str {
-    match error {
-        WorkspaceError::NotFound => "ERR_YFS_NOT_FOUND",
-        WorkspaceError::Exists => "ERR_YFS_EXISTS",
-        WorkspaceError::Closed => "ERR_YFS_CLOSED",
-        WorkspaceError::ReadOnly => "EROFS",
-        WorkspaceError::NoDocument(_) => "ERR_YFS_NO_DOCUMENT",
-        WorkspaceError::NoFile(_) => "ERR_YFS_NO_FILE",
-        WorkspaceError::Refused(_) => "ERR_YFS_REFUSED",
-        WorkspaceError::Table(_) => "ERR_YFS_TABLE",
-        WorkspaceError::Store(StoreError::Key { .. }) => "ERR_YFS_KEY",
-        WorkspaceError::Store(_) => "ERR_YFS_STORE",
-        WorkspaceError::Content(_) => "ERR_YFS_CONTENT",
-        WorkspaceError::Redacted { .. } => "ERR_YFS_REDACTED",
-        WorkspaceError::Anchor(_) => "ERR_YFS_ANCHOR",
-        WorkspaceError::Fs(error) => error.code.as_str(),
-        WorkspaceError::Host { source, .. } => FsCode::of_io(source).as_str(),
-        _ => "ERR_YFS",
-    }
 }
 
 fn causes(mut error: Option<&(dyn Error + 'static)>) -> Option<String> {

@@ -4,20 +4,14 @@
 use std::sync::{Arc, Weak};
 
 use napi::bindgen_prelude::Float64ArraySlice;
-use napi_derive::napi;
 use yfs::Session;
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_engine::time::Millis;
 use yfs_vfs::{
-    CopyOptions, DirEntry, FileKind, FsCode, FsError, MkdirOptions, MoveOptions, Op, RemoveOptions,
-    WalkOptions,
+    CopyOptions, DirEntry, FileKind, FsCode, FsError, Metadata, MkdirOptions, MoveOptions,
+    RemoveOptions, WalkOptions,
 };
 
-use crate::{
-    error, message,
-    owned_future::OwnedFuture,
-    pages::NativePages,
-    workspace_slot::{WorkspaceSlot, lifted, path},
-};
+use crate::{pages::NativePages, prelude::*};
 
 /// The files of a workspace on behalf of an actor.
 ///
@@ -50,6 +44,82 @@ impl Drop for NativeFs {
     }
 }
 
+/// A change of the tree.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+enum TreeChange {
+    Mkdir {
+        at: String,
+        recursive: bool,
+        mode: Option<u32>,
+    },
+    Rm {
+        at: String,
+        recursive: bool,
+        force: bool,
+    },
+    Cp {
+        from: String,
+        to: String,
+        recursive: bool,
+        replace: bool,
+    },
+    Mv {
+        from: String,
+        to: String,
+        replace: bool,
+        parents: bool,
+    },
+    Symlink {
+        at: String,
+        target: String,
+    },
+    Chmod {
+        at: String,
+        mode: u32,
+    },
+    /// JSON has no number for a date that is not valid.
+    Utimes {
+        at: String,
+        mtime: Option<f64>,
+    },
+    SetMetadata {
+        at: String,
+        metadata: Metadata,
+    },
+}
+
+impl TreeChange {
+    fn make(self, session: &Session) -> napi::Result<()> {
+        lifted(match self {
+            Self::Mkdir { at, recursive, mode } => {
+                session.mkdir(&path(Op::Mkdir, &at)?, &MkdirOptions { recursive, mode })
+            }
+            Self::Rm { at, recursive, force } => {
+                session.rm(&path(Op::Rm, &at)?, &RemoveOptions { recursive, force })
+            }
+            Self::Cp { from, to, recursive, replace } => {
+                let (to, from) = (path(Op::Cp, &to)?, path(Op::Cp, &from)?);
+                let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
+                session.cp(&from, &to, &options)
+            }
+            Self::Mv { from, to, replace, parents } => {
+                let (to, from) = (path(Op::Rename, &to)?, path(Op::Rename, &from)?);
+                session.mv(&from, &to, &MoveOptions { replace, parents })
+            }
+            Self::Symlink { at, target } => session.symlink(&target, &path(Op::Symlink, &at)?),
+            Self::Chmod { at, mode } => session.chmod(&path(Op::Chmod, &at)?, mode),
+            Self::Utimes { at, mtime } => {
+                let mtime = Millis::from_f64(mtime.unwrap_or(f64::NAN));
+                session.utimes(&path(Op::Utimes, &at)?, mtime)
+            }
+            Self::SetMetadata { at, metadata } => {
+                session.set_metadata(&path(Op::SetMetadata, &at)?, &metadata)
+            }
+        })
+    }
+}
+
 /// How many fields [`NativeFs::stat`] fills in: kind, size, time, mode, time of making. The kind is
 /// a character.
 const N_STAT_FIELDS: usize = 5;
@@ -71,7 +141,7 @@ impl NativeFs {
         follow: bool,
         mut fields: Float64ArraySlice<'_>,
     ) -> napi::Result<String> {
-        let found = self.entry(&at, follow)?.map_err(|error| error::of_fs(&error))?;
+        let found = self.entry(&at, follow)?.map_err(error::of)?;
         // SAFETY: the array is JavaScript's, whose one thread waits for this call; no other code
         // sees it.
         Ok(describe_into(unsafe { fields.as_mut() }, &found))
@@ -89,7 +159,7 @@ impl NativeFs {
             // SAFETY: as above.
             Ok(found) => Ok(Some(describe_into(unsafe { fields.as_mut() }, &found))),
             Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => Ok(None),
-            Err(error) => Err(error::of_fs(&error)),
+            Err(error) => Err(error::of(error)),
         }
     }
 
@@ -132,80 +202,17 @@ impl NativeFs {
         }))
     }
 
-    /// Makes a directory.
+    /// Changes the tree.
     #[napi]
-    pub fn mkdir(
-        &self,
-        at: String,
-        recursive: bool,
-        mode: Option<u32>,
-    ) -> napi::Result<OwnedFuture<()>> {
-        let options = MkdirOptions { recursive, mode };
-        self.change(Op::Mkdir, at, move |session, at| lifted(session.mkdir(at, &options)))
+    pub fn change(&self, change: String) -> napi::Result<OwnedFuture<()>> {
+        let (session, change) = (self.session()?, message::request::<TreeChange>(&change)?);
+        Ok(OwnedFuture::blocking(move || change.make(&session)))
     }
 
-    /// Removes a node.
+    /// Does the same on the thread that asks.
     #[napi]
-    pub fn rm(&self, at: String, recursive: bool, force: bool) -> napi::Result<OwnedFuture<()>> {
-        let options = RemoveOptions { recursive, force };
-        self.change(Op::Rm, at, move |session, at| lifted(session.rm(at, &options)))
-    }
-
-    /// Copies a node.
-    #[napi]
-    pub fn cp(
-        &self,
-        from: String,
-        to: String,
-        recursive: bool,
-        replace: bool,
-    ) -> napi::Result<OwnedFuture<()>> {
-        let to = path(Op::Cp, &to)?;
-        let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
-        self.change(Op::Cp, from, move |session, from| lifted(session.cp(from, &to, &options)))
-    }
-
-    /// Moves a node.
-    #[napi]
-    pub fn mv(
-        &self,
-        from: String,
-        to: String,
-        replace: bool,
-        parents: bool,
-    ) -> napi::Result<OwnedFuture<()>> {
-        let to = path(Op::Rename, &to)?;
-        let options = MoveOptions { replace, parents };
-        self.change(Op::Rename, from, move |session, from| lifted(session.mv(from, &to, &options)))
-    }
-
-    /// Makes a symbolic link.
-    #[napi]
-    pub fn symlink(&self, target: String, at: String) -> napi::Result<OwnedFuture<()>> {
-        self.change(Op::Symlink, at, move |session, at| lifted(session.symlink(&target, at)))
-    }
-
-    /// Sets the permission bits.
-    #[napi]
-    pub fn chmod(&self, at: String, mode: u32) -> napi::Result<OwnedFuture<()>> {
-        self.change(Op::Chmod, at, move |session, at| lifted(session.chmod(at, mode)))
-    }
-
-    /// Sets the time of the last change, in milliseconds.
-    #[napi]
-    pub fn utimes(&self, at: String, mtime: f64) -> napi::Result<OwnedFuture<()>> {
-        let mtime = Millis::from_f64(mtime);
-        self.change(Op::Utimes, at, move |session, at| lifted(session.utimes(at, mtime)))
-    }
-
-    /// Replaces the custom metadata: the members of a JSON object.
-    #[napi]
-    pub fn set_metadata(&self, at: String, metadata: String) -> napi::Result<OwnedFuture<()>> {
-        let parsed = serde_json::from_str(&metadata);
-        let metadata = parsed.map_err(|_| error::invalid("a JSON object", &metadata))?;
-        self.change(Op::SetMetadata, at, move |session, at| {
-            lifted(session.set_metadata(at, &metadata))
-        })
+    pub fn change_sync(&self, change: String) -> napi::Result<()> {
+        message::request::<TreeChange>(&change)?.make(&*self.session()?)
     }
 
     /// Lists a tree.
@@ -248,16 +255,6 @@ impl NativeFs {
     fn entry(&self, at: &str, follow: bool) -> napi::Result<Result<(DirEntry, Millis), FsError>> {
         let op = if follow { Op::Stat } else { Op::Lstat };
         Ok(self.session()?.fs().entry(&path(op, at)?, op))
-    }
-
-    fn change(
-        &self,
-        op: Op,
-        at: String,
-        work: impl FnOnce(&Session, &VPath) -> napi::Result<()> + Send + 'static,
-    ) -> napi::Result<OwnedFuture<()>> {
-        let (session, at) = (self.session()?, path(op, &at)?);
-        Ok(OwnedFuture::blocking(move || work(&session, &at)))
     }
 }
 

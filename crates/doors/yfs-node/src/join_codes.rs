@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use yfs::{Workspace, clock::Clock};
@@ -16,7 +15,7 @@ use yfs_peer::{
     note_ticket_of_share,
 };
 
-use crate::{error, workspace_slot::WorkspaceSlot};
+use crate::prelude::*;
 
 /// The longest life of a code.
 const MAX_LIFETIME: Duration = Duration::from_secs(3600);
@@ -94,7 +93,7 @@ pub(crate) async fn share_code(
     network: CodeNetwork,
     lifetime: Duration,
 ) -> napi::Result<Value> {
-    let of_peers = |error: PeerError| error::of_peers(&error);
+    let of_peers = error::of;
     let (ticket, member) = blocking(move || shared.issue(request)).await?;
     let id = ticket.signed.grant.id.to_string();
     let reserved = ReservedJoinCode::reserve(&member, &ticket.relays).await.map_err(of_peers)?;
@@ -149,7 +148,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, PeerError> + Send + 'static,
 ) -> napi::Result<T> {
     let done = spawn_blocking(work).await.map_err(|panic| error::died(&panic))?;
-    done.map_err(|error| error::of_peers(&error))
+    done.map_err(error::of)
 }
 
 impl JoinText {
@@ -161,10 +160,10 @@ impl JoinText {
             if given.at.is_some() || given.relay.is_some() {
                 return Err(error::invalid_options(&"`at` and `relay` are for a join code"));
             }
-            let ticket = text.parse().map_err(|error: PeerError| error::of_peers(&error))?;
+            let ticket = text.parse().map_err(error::of)?;
             return Ok(Self::Ticket(Box::new(ticket)));
         }
-        let code: JoinCode = text.parse().map_err(|error| error::of_join_codes(&error))?;
+        let code: JoinCode = text.parse().map_err(error::of)?;
         let relay =
             given.relay.map(|relay| relay.parse().map_err(|_| error::invalid("a relay", &relay)));
         let relays: Vec<_> = relay.transpose()?.into_iter().collect();
@@ -185,9 +184,7 @@ impl JoinText {
     pub(crate) async fn into_ticket(self) -> napi::Result<PeerTicket> {
         match self {
             Self::Ticket(ticket) => Ok(*ticket),
-            Self::Code(code, search) => {
-                code.redeem(&search).await.map_err(|error| error::of_join_codes(&error))
-            }
+            Self::Code(code, search) => code.redeem(&search).await.map_err(error::of),
         }
     }
 }

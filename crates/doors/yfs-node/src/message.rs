@@ -5,40 +5,21 @@ use std::{fmt::Display, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use yfs::{
-    ExportReport, ImportOptions, ImportReport, TrashEntry, UnlockKey, WorkspaceError,
-    WorkspaceOptions,
-    workspace::{
-        anchors::ResolvedFileAnchor,
-        blame::BlameLine,
-        conflicts::ConflictReport,
-        document::{DocumentInfo, ProfileReport},
-        redact::{RedactionInfo, RedactionReport},
-        stats::WorkspaceStats,
-        trash::ExpireReport,
-        versions::VersionInfo,
-    },
-};
-use yfs_agent::{
-    audit::{AuditOutcome, AuditQuery, AuditRecord},
-    history::UndoneChange,
-};
+use yfs::{UnlockKey, WorkspaceError, WorkspaceOptions};
+use yfs_agent::{audit::AuditQuery, history::UndoneChange};
 use yfs_engine::{
     actor::Actor,
     kind::{SchemaProfile, profile_named},
     path::VPath,
 };
-use yfs_store::QuarantinedUpdate;
 use yfs_vfs::{
     ChangePage, EditOutcome, FileKind, GlobQuery, GlobResult, GrepQuery, GrepResult, LinePage, Op,
     Stat, TreeTotals, VersionToken, WalkEntry, WriteOutcome,
 };
 use yfs_wire::{
-    AnchorJson, BlameLineJson, ChangeJson, ConflictJson, DocumentInfoJson, EditOutcomeJson,
-    ExpireReportJson, ExportReportJson, GlobQueryJson, GrepFileJson, GrepQueryJson, GrepTotalsJson,
-    ImportOptionsJson, ImportReportJson, LinePageJson, NodeKindJson, OpenOptionsJson,
-    ProfileReportJson, QuarantinedJson, RedactionJson, RedactionReportJson, SearchLimitJson,
-    TrashEntryJson, UnixMillis, VersionJson, WorkspaceStatsJson, WriteOutcomeJson, camel_case_keys,
+    ChangeJson, EditOutcomeJson, GlobQueryJson, GrepFileJson, GrepQueryJson, GrepTotalsJson,
+    LinePageJson, NodeKindJson, OpenOptionsJson, SearchLimitJson, WriteOutcomeJson,
+    camel_case_keys,
 };
 
 use crate::{error, pages::NativePages, workspace_slot::path};
@@ -141,32 +122,6 @@ pub(crate) fn audit_query(text: &str) -> napi::Result<AuditQuery> {
     })
 }
 
-/// Describes what an agent did.
-pub(crate) fn audited(record: &AuditRecord) -> Value {
-    let reason = match &record.outcome {
-        AuditOutcome::Failed { reason } => Some(reason),
-        _ => None,
-    };
-    let result = match record.outcome {
-        AuditOutcome::Done => "done",
-        AuditOutcome::Failed { .. } => "failed",
-        AuditOutcome::Abandoned => "abandoned",
-    };
-    json!({
-        "atMs": record.at_ms,
-        "actor": record.actor,
-        "session": record.session,
-        "callId": record.call_id,
-        "tool": record.tool,
-        "operation": record.operation,
-        "argumentsDigest": record.arguments_digest,
-        "result": result,
-        "reason": reason,
-        "durationUs": record.duration_us,
-        "files": record.files,
-    })
-}
-
 /// Describes what undoing did.
 pub(crate) fn undone(undone: &UndoneChange) -> Value {
     json!({
@@ -186,11 +141,6 @@ pub(crate) fn actor(name: &str) -> napi::Result<Actor> {
 /// Parses the name of a schema profile.
 pub(crate) fn profile(name: &str) -> napi::Result<SchemaProfile> {
     profile_named(name).ok_or_else(|| not_a_profile(name))
-}
-
-/// Parses the options of an import.
-pub(crate) fn import_options(text: &str) -> napi::Result<ImportOptions> {
-    parse::<ImportOptionsJson>(text).map(ImportOptions::from)
 }
 
 /// Parses which paths to find.
@@ -217,6 +167,16 @@ fn not_an_actor(name: &str) -> napi::Error {
 
 fn not_a_profile(name: &str) -> napi::Error {
     error::invalid("a profile (commonmark, gfm)", name)
+}
+
+/// Parses a request or another argument. Only the package itself writes them.
+pub(crate) fn request<T: DeserializeOwned>(text: &str) -> napi::Result<T> {
+    serde_json::from_str(text).map_err(|reason| error::not_json("a request", &reason))
+}
+
+/// Writes an answer with the keys of `yfs-wire`.
+pub(crate) fn json(answer: &impl Serialize) -> String {
+    serde_json::to_string(answer).expect("strings and numbers are JSON")
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> napi::Result<T> {
@@ -283,67 +243,11 @@ pub(crate) fn changes(changes: &ChangePage) -> Value {
     json!({ "events": events, "next": changes.next.as_str(), "more": changes.more })
 }
 
-pub(crate) fn trashed(item: &TrashEntry) -> Value {
-    js(&TrashEntryJson::<UnixMillis>::from(item))
-}
-
-pub(crate) fn expired(expired: ExpireReport) -> Value {
-    js(&ExpireReportJson::from(expired))
-}
-
-pub(crate) fn version(info: &VersionInfo) -> Value {
-    js(&VersionJson::<UnixMillis>::from(info))
-}
-
-pub(crate) fn blame(line: &BlameLine) -> Value {
-    js(&BlameLineJson::<UnixMillis>::from(line))
-}
-
-pub(crate) fn conflict(conflict: &ConflictReport) -> Value {
-    js(&ConflictJson::from(conflict))
-}
-
-pub(crate) fn document(info: &DocumentInfo) -> Value {
-    js(&DocumentInfoJson::from(info))
-}
-
 pub(crate) fn lines(page: LinePage) -> Value {
     js(&LinePageJson::from(page))
 }
 
-pub(crate) fn converted(report: ProfileReport) -> Value {
-    js(&ProfileReportJson::from(report))
-}
-
-pub(crate) fn redacted(redacted: &RedactionReport) -> Value {
-    js(&RedactionReportJson::from(redacted))
-}
-
-pub(crate) fn redaction(info: &RedactionInfo) -> Value {
-    js(&RedactionJson::<UnixMillis>::from(info))
-}
-
-pub(crate) fn quarantined(update: &QuarantinedUpdate) -> Value {
-    js(&QuarantinedJson::<UnixMillis>::new(update, None))
-}
-
-pub(crate) fn anchored(resolved: &ResolvedFileAnchor) -> Value {
-    js(&AnchorJson::from(resolved))
-}
-
-pub(crate) fn stats(stats: &WorkspaceStats) -> Value {
-    js(&WorkspaceStatsJson::from(stats))
-}
-
-pub(crate) fn imported(report: &ImportReport) -> Value {
-    js(&ImportReportJson::from(report))
-}
-
-pub(crate) fn exported(report: &ExportReport) -> Value {
-    js(&ExportReportJson::from(report))
-}
-
 /// Returns a value with its keys as JavaScript spells them.
-fn js(value: &impl Serialize) -> Value {
+pub(crate) fn js(value: &impl Serialize) -> Value {
     camel_case_keys(serde_json::to_value(value).expect("strings and numbers are JSON"))
 }

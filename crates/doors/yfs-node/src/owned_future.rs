@@ -7,9 +7,9 @@ use napi::{
     bindgen_prelude::{JsValue, ToNapiValue},
     sys,
 };
-use tokio::task::spawn_blocking;
+use tokio::{runtime::Handle, task::spawn_blocking};
 
-use crate::error;
+use crate::error::{self, NodeFailure};
 
 /// A call that runs on another thread, and that JavaScript gets as a promise.
 ///
@@ -24,6 +24,13 @@ impl<T: Send + 'static> OwnedFuture<T> {
     /// Returns a call that may block.
     pub(crate) fn blocking(work: impl FnOnce() -> napi::Result<T> + Send + 'static) -> Self {
         Self::future(async { spawn_blocking(work).await.map_err(|panic| error::died(&panic))? })
+    }
+
+    /// Returns a call of asynchronous functions that block.
+    pub(crate) fn calling<E: NodeFailure, F: Future<Output = Result<T, E>>>(
+        work: impl FnOnce() -> F + Send + 'static,
+    ) -> Self {
+        Self::blocking(move || Handle::current().block_on(work()).map_err(error::of))
     }
 
     /// Returns a call that waits for events.

@@ -13,9 +13,9 @@ use yfs_peer::{
     DirectoryShares, PeerError, PeerMembership, PeerOptions, PeerRights, RunningShares,
     ShareReport, TicketRequest,
 };
-use yfs_vfs::{FileKind, FsCode, FsError, Op};
+use yfs_vfs::{FileKind, FsCode, FsError};
 
-use crate::error;
+use crate::prelude::*;
 
 /// The shares that this process connects, and what their work last reported.
 #[derive(Debug)]
@@ -101,14 +101,14 @@ pub(crate) fn directory_to_share(
     request: &TicketRequest,
 ) -> napi::Result<FileId> {
     let parsed = VPath::parse(path);
-    let path = parsed.map_err(|reason| error::of_fs(&FsError::bad_path(Op::Open, path, reason)))?;
+    let path = parsed.map_err(|reason| error::of(FsError::bad_path(Op::Open, path, reason)))?;
     let found = workspace.fs_for(actor).entry(&path, Op::Open);
-    let (entry, _) = found.map_err(|error| error::of_fs(&error))?;
+    let (entry, _) = found.map_err(error::of)?;
     if entry.kind != FileKind::Directory {
-        return Err(error::of_fs(&FsError::new(FsCode::ENOTDIR, Op::Open, path)));
+        return Err(error::of(FsError::new(FsCode::ENOTDIR, Op::Open, path)));
     }
     let may_write = PeerMembership::may_write(workspace);
-    if request.rights == PeerRights::Write && !may_write.map_err(|error| error::of_peers(&error))? {
+    if request.rights == PeerRights::Write && !may_write.map_err(error::of)? {
         return Err(error::invalid_options(
             &"this store may only read the workspace: `readOnly` is needed",
         ));

@@ -6,8 +6,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use napi_derive::napi;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{
     sync::{
@@ -20,15 +18,13 @@ use yfs::{Workspace, clock::Clock};
 use yfs_engine::time::Millis;
 use yfs_peer::{
     DirectoryShares, MAX_LABEL_LEN, PeerError, PeerEvent, PeerGroups, PeerMembership, PeerNode,
-    PeerOptions, PeerRights, PeerStatus, RelayName, TicketRequest, is_running, read_status,
+    PeerOptions, PeerRights, RelayName, TicketRequest, is_running, read_status,
 };
 
 use crate::{
-    error,
     join_codes::{self, CodeNetwork, SharedWorkspace},
-    owned_future::OwnedFuture,
     peer_shares::{self, ConnectedShares, directory_to_share},
-    workspace_slot::WorkspaceSlot,
+    prelude::*,
 };
 
 /// The peers of a workspace.
@@ -153,7 +149,7 @@ impl NativePeers {
         work: impl FnOnce(&Workspace) -> Result<T, PeerError> + Send + 'static,
     ) -> napi::Result<OwnedFuture<T>> {
         let workspace = self.slot.get()?;
-        Ok(OwnedFuture::blocking(move || work(&workspace).map_err(|error| error::of_peers(&error))))
+        Ok(OwnedFuture::blocking(move || work(&workspace).map_err(error::of)))
     }
 }
 
@@ -172,14 +168,14 @@ impl NativePeers {
         Ok(OwnedFuture::blocking(move || {
             let mut running = running.lock();
             if running.upgrade().is_some() {
-                return Err(error::of_peers(&PeerError::AlreadyRunning));
+                return Err(error::of(PeerError::AlreadyRunning));
             }
             let started = PeerMembership::of(&workspace)
                 .and_then(|member| member.found())
                 .and_then(|()| PeerNode::start(&workspace, options.clone()));
-            let node = started.map_err(|error| error::of_peers(&error))?;
-            let shares = ConnectedShares::resume(&workspace, dir.as_deref(), options)
-                .map_err(|error| error::of_peers(&error))?;
+            let node = started.map_err(error::of)?;
+            let shares =
+                ConnectedShares::resume(&workspace, dir.as_deref(), options).map_err(error::of)?;
             let addresses: Vec<String> = node.addresses().iter().map(ToString::to_string).collect();
             let answer = json!({ "addresses": addresses, "lanFailure": node.lan_failure() });
             *running = slot.keep(HeldNode { node: Mutex::new(Some(node)), network, shares })?;
@@ -200,7 +196,7 @@ impl NativePeers {
             if let Some(node) = node {
                 node.stop().await;
             }
-            held.shares.stop().await.map_err(|error| error::of_peers(&error))
+            held.shares.stop().await.map_err(error::of)
         }))
     }
 
@@ -243,7 +239,7 @@ impl NativePeers {
             }
             let issued = spawn_blocking(move || shared.issue_ticket(request)).await;
             let issued = issued.map_err(|panic| error::died(&panic))?;
-            let ticket = issued.map_err(|error| error::of_peers(&error))?;
+            let ticket = issued.map_err(error::of)?;
             let id = ticket.signed.grant.id.to_string();
             Ok(json!({ "ticket": ticket.to_string(), "id": id }).to_string())
         }))
@@ -271,7 +267,11 @@ impl NativePeers {
                 let path = group.path.as_deref();
                 let is_running = group.is_running() || (path.is_none() && is_connected);
                 let peers = read_status(&group.workspace, is_running)?;
-                list.extend(peers.iter().map(|status| peer_json(status, path)));
+                list.extend(peers.iter().map(|status| {
+                    let mut peer = message::js(status);
+                    peer["path"] = path.into();
+                    peer
+                }));
             }
             Ok(Value::from(list).to_string())
         })
@@ -355,7 +355,7 @@ impl NativePeers {
             let directory = directory_to_share(&workspace, actor, &path, &request)?;
             let shares = DirectoryShares::of(&workspace, &dir);
             let opened = held.shares.open(&shares, &directory);
-            let workspace = opened.map_err(|error| error::of_peers(&error))?;
+            let workspace = opened.map_err(error::of)?;
             Ok(SharedWorkspace { workspace, is_directory: true })
         };
         Ok(async { spawn_blocking(open).await.map_err(|panic| error::died(&panic))? })
@@ -429,30 +429,5 @@ fn event_json(event: &PeerEvent) -> Option<Value> {
             json!({ "kind": "relayLost", "relay": relay, "reason": reason })
         }
         _ => return None,
-    })
-}
-
-fn peer_json(status: &PeerStatus, path: Option<&str>) -> Value {
-    json!({
-        "id": status.id,
-        "name": status.name,
-        "rights": status.rights,
-        "expiresMs": status.expires,
-        "connected": status.connected,
-        "via": if status.relayed { "relayed" } else { "direct" },
-        "address": status.address.map(|address| address.to_string()),
-        "dialed": status.dialed,
-        "inStep": status.in_step,
-        "behind": status.behind,
-        "behindAtLeast": status.behind_at_least,
-        "lastSeenMs": status.last_seen,
-        "bytesSent": status.bytes_sent,
-        "bytesReceived": status.bytes_received,
-        "refused": status.refused,
-        "forked": status.forked,
-        "faults": status.faults,
-        "error": status.error,
-        "blocked": status.blocked,
-        "path": path,
     })
 }

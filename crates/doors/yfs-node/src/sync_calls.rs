@@ -5,19 +5,13 @@
 //! Each blocks the event loop until it is done, a write to the log included. They exist for
 //! synchronous programs; other programs use the calls that return a promise.
 
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
-use yfs_engine::{id::FileId, path::VPath, time::Millis};
-use yfs_vfs::{
-    CopyOptions, FileSystem as _, MkdirOptions, MoveOptions, Op, RemoveOptions, VersionBase,
-};
+use yfs_engine::{id::FileId, path::VPath};
+use yfs_vfs::{FileSystem as _, VersionBase};
 
 use crate::{
     content::{NativeContent, NativeWrite, write_options},
-    error,
     files::NativeFs,
-    message,
-    workspace_slot::{at_once, lifted, path},
+    prelude::*,
 };
 
 #[napi]
@@ -78,77 +72,11 @@ impl NativeFs {
         lifted(self.session()?.write_truncations(at.as_ref()))
     }
 
-    /// Makes a directory.
-    #[napi]
-    pub fn mkdir_sync(&self, at: String, recursive: bool, mode: Option<u32>) -> napi::Result<()> {
-        let options = MkdirOptions { recursive, mode };
-        lifted(self.session()?.mkdir(&path(Op::Mkdir, &at)?, &options))
-    }
-
-    /// Removes a node.
-    #[napi]
-    pub fn rm_sync(&self, at: String, recursive: bool, force: bool) -> napi::Result<()> {
-        let options = RemoveOptions { recursive, force };
-        lifted(self.session()?.rm(&path(Op::Rm, &at)?, &options))
-    }
-
-    /// Copies a node.
-    #[napi]
-    pub fn cp_sync(
-        &self,
-        from: String,
-        to: String,
-        recursive: bool,
-        replace: bool,
-    ) -> napi::Result<()> {
-        let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
-        let (from, to) = (path(Op::Cp, &from)?, path(Op::Cp, &to)?);
-        lifted(self.session()?.cp(&from, &to, &options))
-    }
-
-    /// Moves a node.
-    #[napi]
-    pub fn mv_sync(
-        &self,
-        from: String,
-        to: String,
-        replace: bool,
-        parents: bool,
-    ) -> napi::Result<()> {
-        let options = MoveOptions { replace, parents };
-        let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
-        lifted(self.session()?.mv(&from, &to, &options))
-    }
-
-    /// Makes a symbolic link.
-    #[napi]
-    pub fn symlink_sync(&self, target: String, at: String) -> napi::Result<()> {
-        lifted(self.session()?.symlink(&target, &path(Op::Symlink, &at)?))
-    }
-
-    /// Sets the permission bits.
-    #[napi]
-    pub fn chmod_sync(&self, at: String, mode: u32) -> napi::Result<()> {
-        lifted(self.session()?.chmod(&path(Op::Chmod, &at)?, mode))
-    }
-
-    /// Sets the time of the last change, in milliseconds.
-    #[napi]
-    pub fn utimes_sync(&self, at: String, mtime: f64) -> napi::Result<()> {
-        let mtime = Millis::from_f64(mtime);
-        lifted(self.session()?.utimes(&path(Op::Utimes, &at)?, mtime))
-    }
-
     /// Returns where an object is; nothing if it is in the trash, or unknown.
     #[napi]
     pub fn path_of(&self, id: String) -> napi::Result<Option<String>> {
         let id = FileId::parse(&id).map_err(|_| error::invalid("an id", &id))?;
-        let found = self
-            .session()?
-            .workspace()
-            .nodes()
-            .path_of(&id)
-            .map_err(|error| error::of_workspace(&error))?;
+        let found = self.session()?.workspace().nodes().path_of(&id).map_err(error::of)?;
         Ok(found.map(|path: VPath| path.to_string()))
     }
 
@@ -161,13 +89,13 @@ impl NativeFs {
     /// Returns when everything written so far survives a power cut.
     #[napi]
     pub fn flush_sync(&self) -> napi::Result<()> {
-        self.session()?.workspace().flush().map_err(|error| error::of_workspace(&error))
+        self.session()?.workspace().flush().map_err(error::of)
     }
 
     /// Returns the version of a file, which changes with its content.
     #[napi]
     pub fn version(&self, at: String) -> napi::Result<String> {
         let version = self.session()?.fs().version(&path(Op::Open, &at)?);
-        Ok(version.map_err(|error| error::of_fs(&error))?.to_string())
+        Ok(version.map_err(error::of)?.to_string())
     }
 }

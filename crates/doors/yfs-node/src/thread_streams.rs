@@ -6,16 +6,10 @@ use std::{
 };
 
 use futures::StreamExt;
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
-use napi_derive::napi;
 use yfs::SpoolFile;
-use yfs_vfs::{CancellationToken, ChunkStream, FsCode, FsError, Op};
+use yfs_vfs::{CancellationToken, ChunkStream, FsCode, FsError};
 
-use crate::{
-    error,
-    owned_future::OwnedFuture,
-    workspace_slot::{SharedStream, WorkspaceSlot},
-};
+use crate::{prelude::*, workspace_slot::SharedStream};
 
 /// A content that is read chunk by chunk. It stays that of one version.
 #[expect(missing_debug_implementations, reason = "a stream has none")]
@@ -70,7 +64,7 @@ impl NativeFileStream {
             let next = tokio::runtime::Handle::current().block_on(stream.next());
             let chunk = match next.transpose() {
                 Err(error) if error.code == FsCode::ECANCELED => None,
-                chunk => chunk.map_err(|error| error::of_fs(&error))?,
+                chunk => chunk.map_err(error::of)?,
             };
             Ok(chunk.map(|chunk| NativeChunk {
                 data: Uint8Array::new(chunk.data.to_vec()),
@@ -131,5 +125,5 @@ impl NativeUpload {
 
 fn failed(error: &io::Error) -> napi::Error {
     let code = FsCode::of_io(error);
-    error::of_fs(&FsError::bare(code, Op::Write))
+    error::of(FsError::bare(code, Op::Write))
 }

@@ -2,11 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use napi_derive::napi;
 use tokio::sync::Notify;
 use yfs_vfs::{ChangeCursor, ChangesOptions, FileSystem};
 
-use crate::{error, message, owned_future::OwnedFuture, workspace_slot::WorkspaceSlot};
+use crate::prelude::*;
 
 /// How long one question stays open.
 const WAIT: Duration = Duration::from_secs(30);
@@ -43,7 +42,7 @@ impl NativeWatch {
                 changes = fs.changes(&since, &options) => changes,
                 () = closing.notified() => return Ok(None),
             };
-            let changes = changes.map_err(|error| error::of_fs(&error))?;
+            let changes = changes.map_err(error::of)?;
             Ok(Some(message::changes(&changes).to_string()))
         }))
     }

@@ -7,36 +7,26 @@ use std::{
     time::Duration,
 };
 
-use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
-use napi_derive::napi;
+use napi::bindgen_prelude::within_runtime_if_available;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
-use yfs::{
-    ExportOptions, Workspace, WorkspaceError, WorkspaceOptions,
-    workspace::{
-        anchors::{AnchorTarget, FileAnchor},
-        versions::VersionSelector,
-    },
-};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_agent_workspace::{WorkspaceHistory, workspace_audit_records};
-use yfs_engine::{content::AnchorSide, id::FileId, kind::profile_name, time::Millis};
+use yfs_engine::kind::profile_name;
 use yfs_peer::{PeerMembership, PeerTicket};
 use yfs_store::MemoryStore;
-use yfs_vfs::{FileSystem, Op};
 
 use crate::{
     artifacts::NativeArtifacts,
     document_port::NativePort,
-    error,
     files::NativeFs,
     join_codes::JoinText,
-    message::{self, OpenRequest},
-    owned_future::OwnedFuture,
+    message::OpenRequest,
     pages::NativePages,
     peers::{NativePeers, RunningNode},
+    prelude::*,
     threads::{NativeThreads, ThreadAccess},
     watch::NativeWatch,
-    workspace_slot::{WorkspaceSlot, at_once, path},
 };
 
 /// The name of a workspace that lives in memory only.
@@ -110,7 +100,7 @@ impl NativeWorkspace {
                 return Self::of(request.into_memory_options()?, None, create_in_memory);
             }
             let (create, file) = (request.create, file_of(PathBuf::from(file)));
-            let options = request.into_options().map_err(|error| error::of_workspace(&error))?;
+            let options = request.into_options().map_err(error::of)?;
             Self::of(options, Some(&file), |options| open_file(&file, create, options))
         }))
     }
@@ -130,7 +120,7 @@ impl NativeWorkspace {
             let file = (file != IN_MEMORY).then(|| file_of(PathBuf::from(file)));
             // Before a code is used.
             if file.as_deref().is_some_and(Path::exists) {
-                return Err(error::of_workspace(&WorkspaceError::Exists));
+                return Err(error::of(WorkspaceError::Exists));
             }
             let ticket = text.into_ticket().await?;
             let joined = spawn_blocking(move || Self::create_member(&ticket, file, request)).await;
@@ -150,8 +140,7 @@ impl NativeWorkspace {
                 Workspace::create_replica(Arc::new(MemoryStore::new()), id, options)
             }),
             Some(file) => {
-                let options =
-                    request.into_options().map_err(|error| error::of_workspace(&error))?;
+                let options = request.into_options().map_err(error::of)?;
                 Self::of(options, Some(&file), |options| {
                     if file.exists() {
                         return Err(WorkspaceError::Exists);
@@ -163,7 +152,7 @@ impl NativeWorkspace {
         }?;
         let member = PeerMembership::of(&joined.slot.get()?);
         let member = member.and_then(|member| member.join(ticket));
-        member.map_err(|error| error::of_peers(&error))?;
+        member.map_err(error::of)?;
         Ok(joined)
     }
 
@@ -180,7 +169,7 @@ impl NativeWorkspace {
         open: impl FnOnce(WorkspaceOptions) -> Result<Workspace, WorkspaceError>,
     ) -> napi::Result<Self> {
         let actor = options.actor.clone();
-        let workspace = open(options).map_err(|error| error::of_workspace(&error))?;
+        let workspace = open(options).map_err(error::of)?;
         let id = workspace.id().as_str().to_owned();
         let named = |file: &Path| file.parent().filter(|dir| *dir != "").map(Path::to_owned);
         let dir = file.map(|file| named(file).unwrap_or_else(|| PathBuf::from(".")));
@@ -250,55 +239,9 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn document(&self, at: String) -> napi::Result<OwnedFuture<String>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(message::document(&workspace.documents().info(&at)?).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn path_of(&self, id: String) -> napi::Result<OwnedFuture<Option<String>>> {
-        let id = file_id(&id)?;
-        self.ask(move |workspace| Ok(workspace.nodes().path_of(&id)?.map(|path| path.to_string())))
-    }
-
-    #[napi]
     pub fn watch(&self) -> napi::Result<NativeWatch> {
         self.slot.get()?;
         Ok(NativeWatch::new(self.slot.clone()))
-    }
-
-    #[napi]
-    pub fn cursor(&self) -> napi::Result<OwnedFuture<String>> {
-        let workspace = self.slot.get()?;
-        Ok(OwnedFuture::blocking(move || Ok(at_once(workspace.fs().cursor())?.as_str().to_owned())))
-    }
-
-    #[napi]
-    pub fn trash(&self) -> napi::Result<OwnedFuture<NativePages>> {
-        self.ask(|workspace| Ok(pages(workspace.trash().list()?.iter().map(message::trashed))))
-    }
-
-    #[napi]
-    pub fn restore(&self, id: String, to: Option<String>) -> napi::Result<OwnedFuture<String>> {
-        let id = file_id(&id)?;
-        let to = to.map(|to| path(Op::Rename, &to)).transpose()?;
-        self.ask(move |workspace| Ok(workspace.trash().restore(&id, to.as_ref())?.to_string()))
-    }
-
-    #[napi]
-    pub fn purge(&self, ids: Vec<String>) -> napi::Result<OwnedFuture<f64>> {
-        let ids: Vec<FileId> = ids.iter().map(|id| file_id(id)).collect::<napi::Result<_>>()?;
-        self.ask(move |workspace| Ok(workspace.trash().purge(&ids)? as f64))
-    }
-
-    #[napi]
-    pub fn expire(&self, retention_ms: f64) -> napi::Result<OwnedFuture<String>> {
-        let retention = Duration::from_millis(retention_ms as u64);
-        self.ask(move |workspace| {
-            Ok(message::expired(workspace.trash().expire(retention)?).to_string())
-        })
     }
 
     /// Undoes the changes of an actor that have a label, and returns what that did.
@@ -309,7 +252,7 @@ impl NativeWorkspace {
         let history = WorkspaceHistory::new(self.slot.get()?);
         Ok(OwnedFuture::blocking(move || {
             let undone = history.undo_label(&actor, &label);
-            let undone = undone.map_err(|error| error::of_label_undo(&error))?;
+            let undone = undone.map_err(error::of)?;
             Ok(undone.iter().map(message::undone).collect::<Value>().to_string())
         }))
     }
@@ -323,38 +266,8 @@ impl NativeWorkspace {
             let selected = workspace_audit_records(&workspace, &query);
             let selected = selected.map_err(|error| error::of_audit(&error))?;
             let rest = json!({ "damaged": selected.n_damaged });
-            Ok(NativePages::new(selected.records.iter().map(message::audited), &rest))
+            Ok(NativePages::new(selected.records.iter().map(message::js), &rest))
         }))
-    }
-
-    #[napi]
-    pub fn versions(&self, at: String) -> napi::Result<OwnedFuture<NativePages>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(pages(workspace.history().versions(&at)?.iter().map(message::version)))
-        })
-    }
-
-    /// Finds a version by its number, or its name, or a time.
-    #[napi]
-    pub fn find_version(
-        &self,
-        at: String,
-        number: Option<f64>,
-        name: Option<String>,
-        time: Option<f64>,
-    ) -> napi::Result<OwnedFuture<Option<String>>> {
-        let at = path(Op::Open, &at)?;
-        let which = match (number, name, time) {
-            (Some(number), ..) => VersionSelector::Number(number as u64),
-            (_, Some(name), _) => VersionSelector::Name(name.into()),
-            (.., Some(time)) => VersionSelector::At(Millis::from_f64(time)),
-            _ => return Err(error::invalid("a version", "")),
-        };
-        self.ask(move |workspace| {
-            let found = workspace.history().find_version(&at, &which)?;
-            Ok(found.map(|found| message::version(&found).to_string()))
-        })
     }
 
     #[napi]
@@ -369,116 +282,6 @@ impl NativeWorkspace {
         })
     }
 
-    #[napi]
-    pub fn restore_version(&self, at: String, number: f64) -> napi::Result<OwnedFuture<String>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(message::written(&workspace.history().restore_version(&at, number as u64)?)
-                .to_string())
-        })
-    }
-
-    #[napi]
-    pub fn name_version(&self, at: String, name: String) -> napi::Result<OwnedFuture<()>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.history().name_version(&at, &name))
-    }
-
-    #[napi]
-    pub fn unname_version(&self, at: String, name: String) -> napi::Result<OwnedFuture<bool>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.history().unname_version(&at, &name))
-    }
-
-    #[napi]
-    pub fn blame(&self, at: String) -> napi::Result<OwnedFuture<NativePages>> {
-        let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(pages(workspace.history().blame(&at)?.iter().map(message::blame)))
-        })
-    }
-
-    #[napi]
-    pub fn conflicts(&self) -> napi::Result<OwnedFuture<NativePages>> {
-        self.ask(|workspace| Ok(pages(workspace.conflicts()?.iter().map(message::conflict))))
-    }
-
-    /// Anchors a place, given as an offset in bytes or as a line; it stays with what is behind it,
-    /// or before.
-    #[napi]
-    pub fn anchor(
-        &self,
-        at: String,
-        offset: Option<f64>,
-        line: Option<f64>,
-        sticks_left: bool,
-    ) -> napi::Result<OwnedFuture<String>> {
-        let at = path(Op::Open, &at)?;
-        let spot = match (offset, line) {
-            (Some(offset), _) => AnchorTarget::Offset(offset as usize),
-            (_, line) => AnchorTarget::Line(line.unwrap_or(1.0) as usize),
-        };
-        let stick = if sticks_left { AnchorSide::Left } else { AnchorSide::Right };
-        self.ask(move |workspace| Ok(workspace.history().anchor(&at, spot, stick)?.to_string()))
-    }
-
-    #[napi]
-    pub fn resolve_anchor(&self, anchor: String) -> napi::Result<OwnedFuture<String>> {
-        self.ask(move |workspace| {
-            let anchor: FileAnchor = anchor.parse()?;
-            Ok(message::anchored(&workspace.history().resolve_anchor(&anchor)?).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn import(
-        &self,
-        from: String,
-        to: String,
-        options: String,
-    ) -> napi::Result<OwnedFuture<String>> {
-        let (to, options) = (path(Op::Open, &to)?, message::import_options(&options)?);
-        self.ask(move |workspace| {
-            let report = workspace.import(from.as_ref(), &to, &options, &|_| ())?;
-            Ok(message::imported(&report).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn export(
-        &self,
-        from: String,
-        to: String,
-        force: bool,
-    ) -> napi::Result<OwnedFuture<String>> {
-        let from = path(Op::Open, &from)?;
-        let options = ExportOptions { force, ..ExportOptions::default() };
-        self.ask(move |workspace| {
-            let report = workspace.export(&from, to.as_ref(), &options, &|_| ())?;
-            Ok(message::exported(&report).to_string())
-        })
-    }
-
-    #[napi]
-    pub fn stats(&self) -> napi::Result<OwnedFuture<String>> {
-        self.ask(|workspace| Ok(message::stats(&workspace.maintenance().stats()?).to_string()))
-    }
-
-    #[napi]
-    pub fn compact(&self) -> napi::Result<OwnedFuture<()>> {
-        self.ask(|workspace| workspace.maintenance().compact(&mut |_, _| ()).map(drop))
-    }
-
-    #[napi]
-    pub fn catch_up(&self) -> napi::Result<OwnedFuture<bool>> {
-        self.ask(Workspace::catch_up)
-    }
-
-    #[napi]
-    pub fn flush(&self) -> napi::Result<OwnedFuture<()>> {
-        self.ask(Workspace::flush)
-    }
-
     /// Closes the workspace, and resolves when its files are closed; it is fine if it is closed
     /// already.
     #[napi]
@@ -487,7 +290,7 @@ impl NativeWorkspace {
         Ok(OwnedFuture::blocking(move || {
             let Some(workspace) = workspace else { return Ok(()) };
             let store = workspace.store().clone();
-            let closed = workspace.close().map_err(|error| error::of_workspace(&error));
+            let closed = workspace.close().map_err(error::of);
             // Calls in flight and the thread that follows the log hold the store until they notice.
             // The last to let go closes the files, which is this one.
             while Arc::strong_count(&store) > 1 {
@@ -503,16 +306,6 @@ impl NativeWorkspace {
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> napi::Result<OwnedFuture<T>> {
         let workspace = self.slot.get()?;
-        Ok(OwnedFuture::blocking(move || {
-            work(&workspace).map_err(|error| error::of_workspace(&error))
-        }))
+        Ok(OwnedFuture::blocking(move || work(&workspace).map_err(error::of)))
     }
-}
-
-fn pages(items: impl Iterator<Item = Value>) -> NativePages {
-    NativePages::new(items, &Value::Null)
-}
-
-fn file_id(text: &str) -> napi::Result<FileId> {
-    FileId::parse(text).map_err(|_| error::invalid("an id", text))
 }

@@ -115,7 +115,7 @@ impl WorkspaceSlot {
 
 /// Converts the error of an operation of the filesystem.
 pub(crate) fn lifted<T>(result: Result<T, FsError>) -> napi::Result<T> {
-    result.map_err(|error| error::of_fs(&error))
+    result.map_err(error::of)
 }
 
 /// Returns the value of an operation that is synchronous at heart: it is ready when it is first

@@ -4,7 +4,7 @@
 
 import type { ContentStats, PreviewLimit } from './descriptions.js'
 import { asking, calling } from './errors.js'
-import { contentOf, type Members, optionsOf, textOf } from './given.js'
+import { contentOf, type Members, optionsOf, requestOf, textOf } from './given.js'
 import { wrongType } from './invalid.js'
 import { native, type NativeArtifacts } from './native.js'
 
@@ -223,14 +223,12 @@ export class Artifacts {
 
   /** Returns where the file of a reference is in the workspace. */
   async pathNow(reference: FileMetadata | FileReference): Promise<string> {
-    const given = referenceOf(reference)
-    return asking(() => this.#native.pathNow(given))
+    return this.#call('path_now', { reference: checked(reference) })
   }
 
   /** Moves the file of a reference to the trash. */
   async deleteFile(reference: FileMetadata | FileReference): Promise<void> {
-    const given = referenceOf(reference)
-    await asking(() => this.#native.deleteFile(given))
+    await this.#call('delete', { reference: checked(reference) })
   }
 
   /**
@@ -238,19 +236,33 @@ export class Artifacts {
    * references name, or by its path in the workspace, which begins with a slash.
    */
   async referenceAt(artifact: string): Promise<FileMetadata> {
-    return JSON.parse(await asking(() => this.#native.referenceAt(textOf(artifact, 'artifact'))))
+    if (textOf(artifact, 'artifact').startsWith('/'))
+      return this.#call('show_at', { path: artifact })
+    return this.#call('show', { artifact })
   }
 
   /** Lists the artifacts in the order of their paths; patterns are as in `.gitignore`. */
   async list(...patterns: string[]): Promise<StoredArtifact[]> {
-    const given = patterns.map((pattern) => textOf(pattern, 'pattern'))
-    return JSON.parse(await asking(() => this.#native.list(given)))
+    const given = { patterns: patterns.map((pattern) => textOf(pattern, 'pattern')) }
+    const { artifacts } = await this.#call<{ artifacts: WireArtifact[] }>('list', given)
+    return artifacts.map(({ changed, ...artifact }) => ({ ...artifact, changedMs: changed }))
   }
 
   /** Moves old artifacts to the trash. Without a limit none is. */
   async cleanUp(policy: CleanupPolicy): Promise<CleanupReport> {
-    const given = JSON.stringify(optionsOf(policy, CLEANUP, 'policy'))
-    return JSON.parse(await asking(() => this.#native.cleanUp(given)))
+    const { maxAgeMs, maxTotalBytes, maxFiles, keptDirectories, dryRun } = optionsOf(
+      policy,
+      CLEANUP,
+      'policy',
+    )
+    const { freed_bytes, dry_run, ...report } = await this.#call<WireCleanup>('clean', {
+      older_than_ms: maxAgeMs,
+      max_size: maxTotalBytes,
+      max_files: maxFiles,
+      keep: keptDirectories,
+      dry_run: dryRun,
+    })
+    return { ...report, freedBytes: freed_bytes, dryRun: dry_run }
   }
 
   /** Writes the contents that are only in memory, and returns how many were written. */
@@ -262,6 +274,20 @@ export class Artifacts {
   metrics(): ArtifactMetrics {
     return JSON.parse(calling(() => this.#native.metrics()))
   }
+
+  async #call<T>(op: string, request: object): Promise<T> {
+    const given = requestOf(op, request)
+    return JSON.parse(await asking(() => this.#native.call(given))) as T
+  }
+}
+
+// The answers of the native half, as `yfs-wire` has them.
+
+type WireArtifact = Omit<StoredArtifact, 'changedMs'> & { changed: number }
+
+type WireCleanup = Pick<CleanupReport, 'removed' | 'failed'> & {
+  freed_bytes: number
+  dry_run: boolean
 }
 
 /** Returns the text that stands for a content in a model's context. */
@@ -296,9 +322,13 @@ function metadataOf(reference: FileMetadata | FileReference): FileMetadata {
 }
 
 function referenceOf(reference: FileMetadata | FileReference): string {
+  return JSON.stringify(checked(reference))
+}
+
+function checked(reference: FileMetadata | FileReference): FileMetadata | FileReference {
   if (typeof reference !== 'object' || reference === null)
     throw wrongType('reference', 'of type object', reference)
-  return JSON.stringify(reference)
+  return reference
 }
 
 function idsOf(ids: ArtifactIds): string {

@@ -24,6 +24,7 @@ import {
   modeOf,
   numberOf,
   optionsOf,
+  requestOf,
   textOf,
   timeOf,
 } from './given.js'
@@ -343,7 +344,7 @@ export class Files {
       recursive: 'boolean',
       mode: 'mode',
     })
-    await this.#ask(() => this.#native.mkdir(pathOf(path), recursive, mode))
+    await this.#change('mkdir', { at: pathOf(path), recursive, mode })
   }
 
   /** Moves a node to the trash. */
@@ -352,7 +353,7 @@ export class Files {
       recursive: 'boolean',
       force: 'boolean',
     })
-    await this.#ask(() => this.#native.rm(pathOf(path), recursive, force))
+    await this.#change('rm', { at: pathOf(path), recursive, force })
   }
 
   /** Copies a node with mode and time; merges into an existing directory. */
@@ -365,9 +366,8 @@ export class Files {
       recursive: 'boolean',
       replace: 'boolean',
     })
-    await this.#ask(() =>
-      this.#native.cp(pathOf(from, 'from'), pathOf(to, 'to'), recursive, replace),
-    )
+    const paths = { from: pathOf(from, 'from'), to: pathOf(to, 'to') }
+    await this.#change('cp', { ...paths, recursive, replace })
   }
 
   /** Moves or renames a node. A replaced file keeps its id, its editors and its history. */
@@ -380,29 +380,30 @@ export class Files {
       replace: 'boolean',
       parents: 'boolean',
     })
-    await this.#ask(() => this.#native.mv(pathOf(from, 'from'), pathOf(to, 'to'), replace, parents))
+    const paths = { from: pathOf(from, 'from'), to: pathOf(to, 'to') }
+    await this.#change('mv', { ...paths, replace, parents })
   }
 
   /** Creates a symbolic link. */
   async symlink(target: string, path: string): Promise<void> {
-    await this.#ask(() => this.#native.symlink(textOf(target, 'target'), pathOf(path)))
+    await this.#change('symlink', { target: textOf(target, 'target'), at: pathOf(path) })
   }
 
   /** Sets the permission bits. */
   async chmod(path: string, mode: number): Promise<void> {
-    await this.#ask(() => this.#native.chmod(pathOf(path), modeOf(mode, 'mode')))
+    await this.#change('chmod', { at: pathOf(path), mode: modeOf(mode, 'mode') })
   }
 
   /** Sets the time of the last change. */
   async utimes(path: string, mtime: Date | number): Promise<void> {
-    await this.#ask(() => this.#native.utimes(pathOf(path), timeOf(mtime, 'mtime')))
+    await this.#change('utimes', { at: pathOf(path), mtime: timeOf(mtime, 'mtime') })
   }
 
   /** Replaces the custom metadata. */
   async setMetadata(path: string, metadata: Record<string, unknown>): Promise<void> {
     if (typeof metadata !== 'object' || metadata === null)
       throw wrongType('metadata', 'of type object', metadata)
-    await this.#ask(() => this.#native.setMetadata(pathOf(path), JSON.stringify(metadata)))
+    await this.#change('set_metadata', { at: pathOf(path), metadata })
   }
 
   /** Lists the nodes below a directory. */
@@ -485,8 +486,10 @@ export class Files {
    * previews, and of the others their number by directory. The same files have the same text.
    */
   async context(options: ContextOptions = {}): Promise<RenderedContext> {
-    const { signal, ...given } = optionsOf(options, CONTEXT)
-    const asked = JSON.stringify(given)
+    const { signal, preview, template, ...given } = optionsOf(options, CONTEXT)
+    const { paths = ['/'], maxFileSize: max_file_size, maxTokens: max_tokens, ...rest } = given
+    const body = { ...rest, paths, max_file_size, max_tokens }
+    const asked = JSON.stringify({ body, preview, template })
     return JSON.parse(
       await abortable(signal, (cancellation) => this.#native.context(asked, cancellation)),
     )
@@ -524,6 +527,11 @@ export class Files {
     } finally {
       this.#nAsked -= 1
     }
+  }
+
+  async #change(op: string, request: object): Promise<void> {
+    const given = requestOf(op, request)
+    await this.#ask(() => this.#native.change(given))
   }
 
   #stat(path: string, follow: boolean): Stats {

@@ -27,6 +27,13 @@ const encoder = new TextEncoder()
 /** The units in which the length of a preview is limited. */
 const LENGTHS = ['characters', 'bytes', 'tokens']
 
+/** Returns a request to the native half as JSON. Halves of surrogate pairs have no bytes. */
+export function requestOf(op: string, request: object = {}): string {
+  return JSON.stringify({ op, ...request }, (_, value: unknown) =>
+    typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\ufffd') : value,
+  )
+}
+
 /** Returns a text. */
 export function textOf(value: unknown, name: string): string {
   if (typeof value !== 'string') throw wrongType(name, 'of type string', value)

@@ -56,14 +56,7 @@ export interface NativeFs {
     all: boolean,
     expectedVersion?: string | null,
   ): Promise<string>
-  mkdir(at: string, recursive: boolean, mode?: number | null): Promise<void>
-  rm(at: string, recursive: boolean, force: boolean): Promise<void>
-  cp(from: string, to: string, recursive: boolean, replace: boolean): Promise<void>
-  mv(from: string, to: string, replace: boolean, parents: boolean): Promise<void>
-  symlink(target: string, at: string): Promise<void>
-  chmod(at: string, mode: number): Promise<void>
-  utimes(at: string, mtime: number): Promise<void>
-  setMetadata(at: string, metadata: string): Promise<void>
+  change(change: string): Promise<void>
   walk(at: string, maxDepth: number | null, hidden: boolean): Promise<NativePages>
   totals(at: string): Promise<string>
   glob(query: string): Promise<NativePages>
@@ -81,13 +74,7 @@ export interface NativeFs {
   appendSync(at: string, data: Uint8Array, options: NativeWrite): string
   truncateSync(at: string): void
   settleSync(at?: string | null): void
-  mkdirSync(at: string, recursive: boolean, mode?: number | null): void
-  rmSync(at: string, recursive: boolean, force: boolean): void
-  cpSync(from: string, to: string, recursive: boolean, replace: boolean): void
-  mvSync(from: string, to: string, replace: boolean, parents: boolean): void
-  symlinkSync(target: string, at: string): void
-  chmodSync(at: string, mode: number): void
-  utimesSync(at: string, mtime: number): void
+  changeSync(change: string): void
   pathOf(id: string): string | null
   cursorSync(): string
   flushSync(): void
@@ -104,14 +91,10 @@ export interface NativeCancellation {
 }
 
 export interface NativeArtifacts {
+  call(request: string): Promise<string>
   storeContent(content: Uint8Array, ids: string): Promise<string>
   storeFile(content: Uint8Array, ids: string): Promise<string>
   resolve(reference: string): Promise<Uint8Array>
-  pathNow(reference: string): Promise<string>
-  deleteFile(reference: string): Promise<void>
-  referenceAt(at: string): Promise<string>
-  list(patterns: string[]): Promise<string>
-  cleanUp(options: string): Promise<string>
   writePending(): Promise<number>
   metrics(): string
 }
@@ -147,6 +130,7 @@ export interface NativeUpload {
 
 export interface NativeThread {
   readonly id: string
+  call(request: string): Promise<string>
   writeFile(
     at: string,
     data: Uint8Array,
@@ -160,24 +144,8 @@ export interface NativeThread {
     mime: string | null,
     metadata: string | null,
   ): Promise<string>
-  linkFile(
-    at: string,
-    external: string,
-    mime: string | null,
-    metadata: string | null,
-  ): Promise<string>
-  patchMetadata(at: string, patch: string): Promise<string>
   readFile(at: string): Promise<Uint8Array | null>
   readFileStream(at: string): Promise<NativeFileStream | null>
-  statFile(at: string): Promise<string | null>
-  mkdirFile(at: string): Promise<string>
-  readdirFile(at: string): Promise<string>
-  rmdirFile(at: string): Promise<void>
-  unlinkFile(at: string): Promise<void>
-  moveFile(from: string, to: string): Promise<string>
-  grepFiles(pattern: string, options: string): Promise<string>
-  findFiles(pattern: string): Promise<string[]>
-  fileStats(): Promise<string>
   thumbnail(
     at: string,
     maxSide: number,
@@ -185,18 +153,8 @@ export interface NativeThread {
 }
 
 export interface NativeThreads {
-  thread(id: string): Promise<NativeThread>
-  threadFor(values: string): Promise<NativeThread>
-  create(id: string): Promise<NativeThread>
-  existing(id: string): Promise<NativeThread>
-  fork(from: string, to: string): Promise<NativeThread>
-  restore(id: string): Promise<NativeThread>
-  list(archived: boolean): Promise<string>
-  info(id: string): Promise<string>
-  archive(id: string): Promise<string>
-  unarchive(id: string): Promise<string>
-  delete(id: string): Promise<void>
-  prune(options: string): Promise<string>
+  call(request: string): Promise<string>
+  open(opening: string): Promise<NativeThread>
 }
 
 export interface NativePeerEvents {
@@ -227,49 +185,13 @@ export interface NativeWorkspace {
   artifacts(options: string): NativeArtifacts
   peers(): NativePeers
   port(guid: string, actor?: string | null): Promise<NativePort>
-  document(at: string): Promise<string>
-  pathOf(id: string): Promise<string | null>
+  call(request: string): Promise<string>
+  pages(request: string): Promise<NativePages>
   watch(): NativeWatch
-  cursor(): Promise<string>
-  trash(): Promise<NativePages>
-  restore(id: string, to?: string | null): Promise<string>
-  purge(ids: string[]): Promise<number>
-  expire(retentionMs: number): Promise<string>
   undo(label: string, actor: string | null): Promise<string>
   audit(options: string): Promise<NativePages>
-  versions(at: string): Promise<NativePages>
-  findVersion(
-    at: string,
-    number?: number | null,
-    name?: string | null,
-    time?: number | null,
-  ): Promise<string | null>
   versionContent(at: string, number: number): Promise<Uint8Array>
-  restoreVersion(at: string, number: number): Promise<string>
-  nameVersion(at: string, name: string): Promise<void>
-  unnameVersion(at: string, name: string): Promise<boolean>
-  blame(at: string): Promise<NativePages>
-  conflicts(): Promise<NativePages>
-  anchor(
-    at: string,
-    offset: number | null,
-    line: number | null,
-    sticksLeft: boolean,
-  ): Promise<string>
-  resolveAnchor(anchor: string): Promise<string>
-  import(from: string, to: string, options: string): Promise<string>
-  export(from: string, to: string, force: boolean): Promise<string>
-  stats(): Promise<string>
-  repair(at: string): Promise<boolean>
-  convertProfile(profile: string): Promise<string>
-  redactable(at: string, version?: number | null): Promise<string>
-  redact(at: string, version?: number | null, reason?: string | null): Promise<string>
-  redactions(at: string): Promise<string>
-  quarantined(): Promise<string>
   moveTo(from: string, other: NativeWorkspace, to: string): Promise<void>
-  compact(): Promise<void>
-  catchUp(): Promise<boolean>
-  flush(): Promise<void>
   close(): Promise<void>
 }
 

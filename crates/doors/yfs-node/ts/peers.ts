@@ -201,7 +201,13 @@ export class Peers {
 
   /** Lists the peers, without those that were forgotten; those of shared directories are last. */
   async list(): Promise<Peer[]> {
-    return JSON.parse(await asking(() => this.#native.list()))
+    const peers = JSON.parse(await asking(() => this.#native.list())) as WirePeer[]
+    return peers.map(({ expires, lastSeen, relayed, reached: _, ...peer }) => ({
+      ...peer,
+      expiresMs: expires,
+      lastSeenMs: lastSeen,
+      via: relayed ? 'relayed' : 'direct',
+    }))
   }
 
   /** Gives a peer a name. A peer is named by its name, or the first 4 digits or more of its id. */
@@ -238,6 +244,14 @@ export class Peers {
       signal,
     )
   }
+}
+
+/** A peer, as the native half describes it. */
+interface WirePeer extends Omit<Peer, 'expiresMs' | 'lastSeenMs' | 'via'> {
+  expires: number | null
+  lastSeen: number | null
+  relayed: boolean
+  reached?: number
 }
 
 async function* eventsOf(

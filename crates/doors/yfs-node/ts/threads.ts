@@ -1,7 +1,7 @@
 // Threads: a tree of files for each, with the calls of document 000.
 
 import { asking, calling } from './errors.js'
-import { contentOf, type Members, optionalText, optionsOf, textOf } from './given.js'
+import { contentOf, type Members, optionalText, optionsOf, requestOf, textOf } from './given.js'
 import { outOfRange, wrongType } from './invalid.js'
 import type { NativeFileStream, NativeThread, NativeThreads, NativeUpload } from './native.js'
 
@@ -184,9 +184,8 @@ export class ThreadState {
   ): Promise<FileRecord> {
     const bytes = bytesOf(data)
     const [mime, members] = [optionalText(mimeType, 'mimeType'), membersOf(metadata)]
-    return JSON.parse(
-      await asking(() => this.#native.writeFile(pathOf(path), bytes, mime, members)),
-    )
+    const written = await asking(() => this.#native.writeFile(pathOf(path), bytes, mime, members))
+    return recordOf(JSON.parse(written) as WireFile)
   }
 
   /** Writes a file from a stream. No more than a piece of it is in memory at once. */
@@ -205,7 +204,8 @@ export class ThreadState {
         const bytes = bytesOf(piece)
         await asking(() => upload.push(bytes))
       }
-      return JSON.parse(await asking(() => this.#native.finishUpload(at, upload, mime, members)))
+      const done = await asking(() => this.#native.finishUpload(at, upload, mime, members))
+      return recordOf(JSON.parse(done) as WireFile)
     } finally {
       upload.close()
     }
@@ -218,15 +218,16 @@ export class ThreadState {
     mimeType?: string,
     metadata?: Record<string, unknown>,
   ): Promise<FileRecord> {
-    const given = JSON.stringify(optionsOf(external, EXTERNAL, 'external'))
-    const [mime, members] = [optionalText(mimeType, 'mimeType'), membersOf(metadata)]
-    return JSON.parse(await asking(() => this.#native.linkFile(pathOf(path), given, mime, members)))
+    const { url, size, hash } = optionsOf(external, EXTERNAL, 'external')
+    const mime = optionalText(mimeType, 'mimeType')
+    const link = { path: pathOf(path), url, size, hash, mime, metadata: checked(metadata) }
+    return recordOf(await this.#call('link', link))
   }
 
   /** Sets members of the metadata; those that are null are removed, and others stay. */
   async patchMetadata(path: string, patch: Record<string, unknown>): Promise<FileRecord> {
-    const members = membersOf(patch) ?? '{}'
-    return JSON.parse(await asking(() => this.#native.patchMetadata(pathOf(path), members)))
+    const metadata = checked(patch) ?? {}
+    return recordOf(await this.#call('patch', { path: pathOf(path), metadata }))
   }
 
   /** Reads a file; null if it does not exist or is external. */
@@ -249,58 +250,56 @@ export class ThreadState {
 
   /** Returns the record of a file or directory; null if it does not exist. */
   async statFile(path: string): Promise<FileRecord | null> {
-    const found = await asking(() => this.#native.statFile(pathOf(path)))
-    return found === null ? null : JSON.parse(found)
+    const found = await this.#call<WireFile | null>('stat', { path: pathOf(path) })
+    return found && recordOf(found)
   }
 
   /** Creates a directory, and those above it. */
   async mkdirFile(path: string): Promise<FileRecord> {
-    return JSON.parse(await asking(() => this.#native.mkdirFile(pathOf(path))))
+    return recordOf(await this.#call('mkdir', { path: pathOf(path) }))
   }
 
   /** Lists a directory, in the order of the names' code points. */
   async readdirFile(path: string): Promise<{ entries: FileRecord[] }> {
-    const entries = await asking(() => this.#native.readdirFile(pathOf(path)))
-    return { entries: JSON.parse(entries) as FileRecord[] }
+    const listing = await this.#call<{ entries: WireFile[] }>('list', { path: pathOf(path) })
+    return { entries: listing.entries.map(recordOf) }
   }
 
   /** Removes an empty directory. */
   async rmdirFile(path: string): Promise<void> {
-    await asking(() => this.#native.rmdirFile(pathOf(path)))
+    await this.#call('rmdir', { path: pathOf(path) })
   }
 
   /** Deletes a file. It goes to the trash. */
   async unlinkFile(path: string): Promise<void> {
-    await asking(() => this.#native.unlinkFile(pathOf(path)))
+    await this.#call('unlink', { path: pathOf(path) })
   }
 
   /** Moves or renames a file or directory. Rejects with `EEXIST` if the new path exists. */
   async moveFile(from: string, to: string): Promise<FileRecord> {
-    return JSON.parse(
-      await asking(() => this.#native.moveFile(pathOf(from, 'from'), pathOf(to, 'to'))),
-    )
+    const [source, target] = [pathOf(from, 'from'), pathOf(to, 'to')]
+    return recordOf(await this.#call('move', { from: source, to: target }))
   }
 
   /** Finds lines with a text. Files that are not text are not searched, but counted and named. */
   async grepFiles(pattern: string, options: GrepFilesOptions = {}): Promise<FoundMatches> {
-    const given = JSON.stringify(optionsOf(options, GREP))
-    const found = JSON.parse(
-      await asking(() => this.#native.grepFiles(textOf(pattern, 'pattern'), given)),
-    ) as { files: FileMatches[]; binary: number; binaryPaths: string[] }
-    return Object.defineProperties(found.files, {
-      binary: { value: found.binary },
-      binaryPaths: { value: found.binaryPaths },
+    const { ignoreCase: ignore_case, ...rest } = optionsOf(options, GREP)
+    const asked = { pattern: textOf(pattern, 'pattern'), ignore_case, ...rest }
+    const { files, binary, binary_paths } = await this.#call<WireMatches>('grep', asked)
+    return Object.defineProperties(files, {
+      binary: { value: binary },
+      binaryPaths: { value: binary_paths },
     }) as FoundMatches
   }
 
   /** Finds files by a glob from the root of the thread. */
   async findFiles(pattern: string): Promise<{ paths: string[] }> {
-    return { paths: await asking(() => this.#native.findFiles(textOf(pattern, 'pattern'))) }
+    return this.#call('find', { glob: textOf(pattern, 'pattern') })
   }
 
   /** Counts the files, the directories and the bytes. */
   async getFileStats(): Promise<FileStats> {
-    return JSON.parse(await asking(() => this.#native.fileStats()))
+    return statsOf(await this.#call('stats'))
   }
 
   /**
@@ -325,6 +324,11 @@ export class ThreadState {
       throw outOfRange('options.maxSide', '>= 1 && <= 2048', maxSide)
     return asking(() => this.#native.thumbnail(pathOf(path), maxSide))
   }
+
+  async #call<T>(op: string, request: object = {}): Promise<T> {
+    const given = requestOf(op, request)
+    return JSON.parse(await asking(() => this.#native.call(given))) as T
+  }
 }
 
 /** The threads of a workspace. */
@@ -338,7 +342,7 @@ export class Threads {
 
   /** Opens a thread. Makes it if it does not exist. */
   async open(id: string): Promise<ThreadState> {
-    return new ThreadState(await asking(() => this.#native.thread(idOf(id))))
+    return this.#open('open', { id: idOf(id) })
   }
 
   /** Opens the thread that values lead to, such as `{ agent, thread_id }`. */
@@ -346,63 +350,141 @@ export class Threads {
     if (typeof values !== 'object' || values === null)
       throw wrongType('values', 'of type object', values)
     for (const [name, value] of Object.entries(values)) textOf(value, `values.${name}`)
-    const given = JSON.stringify(values)
-    return new ThreadState(await asking(() => this.#native.threadFor(given)))
+    return this.#open('open_for', { values })
   }
 
   /** Creates a thread. Rejects with `ERR_YFS_THREAD_EXISTS` if it exists. */
   async create(id: string): Promise<ThreadState> {
-    return new ThreadState(await asking(() => this.#native.create(idOf(id))))
+    return this.#open('create', { id: idOf(id) })
   }
 
   /** Opens a thread. Rejects with `ERR_YFS_NO_THREAD` if it does not exist. */
   async existing(id: string): Promise<ThreadState> {
-    return new ThreadState(await asking(() => this.#native.existing(idOf(id))))
+    return this.#open('existing', { id: idOf(id) })
   }
 
   /** Makes a thread with the files that another has now. */
   async fork(from: string, to: string): Promise<ThreadState> {
-    return new ThreadState(
-      await asking(() => this.#native.fork(idOf(from, 'from'), idOf(to, 'to'))),
-    )
+    return this.#open('fork', { from: idOf(from, 'from'), to: idOf(to, 'to') })
   }
 
   /** Lists the threads. */
   async list(options: { archived?: boolean } = {}): Promise<ThreadInfo[]> {
     const { archived = false } = optionsOf(options, { archived: 'boolean' })
-    return JSON.parse(await asking(() => this.#native.list(archived)))
+    const { threads } = await this.#call<{ threads: WireThread[] }>('list', { archived })
+    return threads.map(infoOf)
   }
 
   /** Describes a thread. */
   async info(id: string): Promise<ThreadInfo> {
-    return JSON.parse(await asking(() => this.#native.info(idOf(id))))
+    return infoOf(await this.#call('info', { id: idOf(id) }))
   }
 
   /** Makes a thread read-only, and leaves it out of lists. */
   async archive(id: string): Promise<ArchivedThread> {
-    return JSON.parse(await asking(() => this.#native.archive(idOf(id))))
+    const thread = await this.#call<WireArchived>('archive', { id: idOf(id) })
+    return { id: thread.id, archivedMs: thread.archived }
   }
 
   /** Reverses `archive`. */
   async unarchive(id: string): Promise<ArchivedThread> {
-    return JSON.parse(await asking(() => this.#native.unarchive(idOf(id))))
+    const thread = await this.#call<WireArchived>('unarchive', { id: idOf(id) })
+    return { id: thread.id, archivedMs: thread.archived }
   }
 
   /** Moves a thread to the trash. */
   async delete(id: string): Promise<void> {
-    await asking(() => this.#native.delete(idOf(id)))
+    await this.#call('delete', { id: idOf(id) })
   }
 
   /** Restores a thread from the trash. */
   async restore(id: string): Promise<ThreadState> {
-    return new ThreadState(await asking(() => this.#native.restore(idOf(id))))
+    return this.#open('restore', { id: idOf(id) })
   }
 
   /** Moves the threads to the trash that a retention does not keep. */
   async prune(retention: Retention): Promise<RetentionReport> {
-    const given = JSON.stringify(optionsOf(retention, RETENTION, 'retention'))
-    return JSON.parse(await asking(() => this.#native.prune(given)))
+    const { maxAgeMs, maxBytes, archived, dryRun } = optionsOf(retention, RETENTION, 'retention')
+    const rules = { older_than_ms: maxAgeMs, max_size: maxBytes, archived, dry_run: dryRun }
+    const { removed, kept, kept_bytes } = await this.#call<WireRetention>('prune', rules)
+    return {
+      removed: removed.map((thread) => ({ ...infoOf(thread), reason: thread.reason })),
+      kept,
+      keptSize: kept_bytes,
+    }
   }
+
+  async #open(op: string, request: object): Promise<ThreadState> {
+    const given = requestOf(op, request)
+    return new ThreadState(await asking(() => this.#native.open(given)))
+  }
+
+  async #call<T>(op: string, request: object): Promise<T> {
+    const given = requestOf(op, request)
+    return JSON.parse(await asking(() => this.#native.call(given))) as T
+  }
+}
+
+// The answers of the native half, as `yfs-wire` has them.
+
+interface WireStats {
+  id: string
+  files: number
+  directories: number
+  bytes: number
+}
+
+interface WireThread extends WireStats {
+  path: string
+  created: number
+  changed: number
+  archived: number | null
+  forked_from: string | null
+}
+
+type WireArchived = Pick<WireThread, 'id' | 'archived'>
+
+interface WireRetention {
+  removed: (WireThread & { reason: 'age' | 'size' })[]
+  kept: number
+  kept_bytes: number
+}
+
+interface WireFile extends Pick<FileRecord, 'path' | 'name' | 'storage' | 'size' | 'metadata'> {
+  mime: string
+  is_directory: boolean
+  width: number | null
+  height: number | null
+}
+
+interface WireMatches {
+  files: FileMatches[]
+  binary: number
+  binary_paths: string[]
+}
+
+function statsOf({ files, directories, bytes }: WireStats): FileStats {
+  return { fileCount: files, directoryCount: directories, totalSize: bytes }
+}
+
+function infoOf(thread: WireThread): ThreadInfo {
+  return {
+    id: thread.id,
+    path: thread.path,
+    createdMs: thread.created,
+    changedMs: thread.changed,
+    archivedMs: thread.archived,
+    forkedFrom: thread.forked_from,
+    ...statsOf(thread),
+  }
+}
+
+/** Returns the record of a file. A size in pixels is absent if there is none. */
+function recordOf(file: WireFile): FileRecord {
+  const { path, name, mime, storage, size, is_directory, metadata, width, height } = file
+  const record = { path, name, mimeType: mime, storage, size, isDirectory: is_directory, metadata }
+  const pixels = { ...(width !== null && { width }), ...(height !== null && { height }) }
+  return { ...record, ...pixels }
 }
 
 /** Yields the chunks of a stream until its end, or until the signal is aborted. */
@@ -444,8 +526,14 @@ function bytesOf(data: unknown): Uint8Array {
 
 /** Returns metadata as JSON. */
 function membersOf(metadata: unknown): string | null {
+  const members = checked(metadata)
+  return members && JSON.stringify(members)
+}
+
+/** Returns metadata, which is an object; null if there is none. */
+function checked(metadata: unknown): object | null {
   if (metadata === undefined || metadata === null) return null
   if (typeof metadata !== 'object' || Array.isArray(metadata))
     throw wrongType('metadata', 'of type object', metadata)
-  return JSON.stringify(metadata)
+  return metadata
 }

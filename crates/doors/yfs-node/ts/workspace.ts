@@ -9,6 +9,7 @@ import {
   numberOf,
   optionalText,
   optionsOf,
+  requestOf,
   textOf,
   textsOf,
   wordOf,
@@ -50,6 +51,11 @@ export interface OpenDocument extends DocumentInfo {
   /** Called when a rename gives the file another category: an editor must bind to another root. */
   on(event: 'change', listener: (info: DocumentInfo) => void): () => void
   close(): void
+}
+
+/** A record of an agent, as the native half describes it. */
+type WireRecord = Omit<AuditRecord, 'result' | 'reason'> & {
+  outcome: Pick<AuditRecord, 'result'> & { reason?: string }
 }
 
 const PROFILES = ['gfm', 'commonmark'] as const
@@ -237,7 +243,7 @@ export class Workspace {
 
   /** Returns what an editor needs to open a file. */
   async document(path: string): Promise<DocumentInfo> {
-    return JSON.parse(await asking(() => this.#native.document(textOf(path, 'path'))))
+    return this.#call('document', { at: textOf(path, 'path') })
   }
 
   /** Opens the document of a file for an editor or a provider. */
@@ -264,12 +270,12 @@ export class Workspace {
 
   /** Returns the path of a file; null if it is in the trash or unknown. */
   async pathOf(id: string): Promise<string | null> {
-    return asking(() => this.#native.pathOf(textOf(id, 'id')))
+    return this.#call('path_of', { id: textOf(id, 'id') })
   }
 
   /** Returns the present position in the log of changes. */
   async cursor(): Promise<string> {
-    return asking(() => this.#native.cursor())
+    return this.#call('cursor')
   }
 
   /** Yields the changes of all writers since this call, or since a cursor. */
@@ -313,22 +319,22 @@ export class Workspace {
 
   /** Lists the trash. */
   async trash(): Promise<Trashed[]> {
-    return gathered(() => this.#native.trash())
+    return this.#pages('trash')
   }
 
   /** Restores a node from the trash, and returns its path. */
   async restore(id: string, to?: string): Promise<string> {
-    return asking(() => this.#native.restore(textOf(id, 'id'), optionalText(to, 'to')))
+    return this.#call('restore', { id: textOf(id, 'id'), to: optionalText(to, 'to') })
   }
 
   /** Marks nodes in the trash for deletion, and returns the number of marked rows. */
   async purge(ids: string[]): Promise<number> {
-    return asking(() => this.#native.purge(textsOf(ids, 'ids')))
+    return this.#call('purge', { ids: textsOf(ids, 'ids') })
   }
 
   /** Deletes nodes that were marked at least this long ago. */
   async expire(retentionMs: number): Promise<{ rows: number; documents: number; bytes: number }> {
-    return JSON.parse(await asking(() => this.#native.expire(numberOf(retentionMs, 'retentionMs'))))
+    return this.#call('expire', { retention_ms: numberOf(retentionMs, 'retentionMs') })
   }
 
   /**
@@ -346,22 +352,20 @@ export class Workspace {
   async audit(options: AuditOptions = {}): Promise<{ records: AuditRecord[]; damaged: number }> {
     const given = JSON.stringify(optionsOf(options, AUDIT))
     const call = (): Promise<NativePages> => asking(() => this.#native.audit(given))
-    const [records, rest] = await gatheredWith<AuditRecord, { damaged: number }>(call)
+    const [found, rest] = await gatheredWith<WireRecord, { damaged: number }>(call)
+    const records = found.map(({ outcome, ...record }) => ({ reason: null, ...record, ...outcome }))
     return { records, ...rest }
   }
 
   /** Lists the versions of a file, oldest first. */
   async versions(path: string): Promise<Version[]> {
-    return gathered(() => this.#native.versions(textOf(path, 'path')))
+    return this.#pages('versions', { at: textOf(path, 'path') })
   }
 
   /** Finds a version by number, name or time. */
   async findVersion(path: string, which: Which): Promise<Version | null> {
-    const { number = null, name = null, at = null } = optionsOf(which as VersionKey, WHICH, 'which')
-    const found = await asking(() =>
-      this.#native.findVersion(textOf(path, 'path'), number, name, at),
-    )
-    return found === null ? null : JSON.parse(found)
+    const { number, name, at: time } = optionsOf(which as VersionKey, WHICH, 'which')
+    return this.#call('find_version', { at: textOf(path, 'path'), number, name, time })
   }
 
   /** Returns the content of a version. */
@@ -373,31 +377,28 @@ export class Workspace {
 
   /** Writes the content of a version to its file. */
   async restoreVersion(path: string, number: number): Promise<Written> {
-    return JSON.parse(
-      await asking(() =>
-        this.#native.restoreVersion(textOf(path, 'path'), numberOf(number, 'number')),
-      ),
-    )
+    const request = { at: textOf(path, 'path'), number: numberOf(number, 'number') }
+    return this.#call('restore_version', request)
   }
 
   /** Gives the current version of a file a name. */
   async nameVersion(path: string, name: string): Promise<void> {
-    await asking(() => this.#native.nameVersion(textOf(path, 'path'), textOf(name, 'name')))
+    await this.#call('name_version', { at: textOf(path, 'path'), name: textOf(name, 'name') })
   }
 
   /** Removes a name; returns whether a version had it. */
   async unnameVersion(path: string, name: string): Promise<boolean> {
-    return asking(() => this.#native.unnameVersion(textOf(path, 'path'), textOf(name, 'name')))
+    return this.#call('unname_version', { at: textOf(path, 'path'), name: textOf(name, 'name') })
   }
 
   /** Returns the author of each line of a file. */
   async blame(path: string): Promise<BlameLine[]> {
-    return gathered(() => this.#native.blame(textOf(path, 'path')))
+    return this.#pages('blame', { at: textOf(path, 'path') })
   }
 
   /** Lists the conflicts that a person should decide. */
   async conflicts(): Promise<Conflict[]> {
-    return gathered(() => this.#native.conflicts())
+    return this.#pages('conflicts')
   }
 
   /** Anchors a position in a text, by byte or by line: it follows the text while others write. */
@@ -406,14 +407,14 @@ export class Workspace {
     spot: { offset: number } | { line: number },
     stick: 'left' | 'right' = 'right',
   ): Promise<string> {
-    const { offset = null, line = null } = optionsOf(spot as AnchorSpot, SPOT, 'spot')
-    const isLeft = wordOf(stick, ['left', 'right'], 'stick') === 'left'
-    return asking(() => this.#native.anchor(textOf(path, 'path'), offset, line, isLeft))
+    const { offset, line } = optionsOf(spot as AnchorSpot, SPOT, 'spot')
+    const sticks_left = wordOf(stick, ['left', 'right'], 'stick') === 'left'
+    return this.#call('anchor', { at: textOf(path, 'path'), offset, line, sticks_left })
   }
 
   /** Returns the present position of an anchor. */
   async resolveAnchor(anchor: string): Promise<Anchored> {
-    return JSON.parse(await asking(() => this.#native.resolveAnchor(textOf(anchor, 'anchor'))))
+    return this.#call('resolve_anchor', { anchor: textOf(anchor, 'anchor') })
   }
 
   /** Imports a file or directory of the host. */
@@ -422,25 +423,20 @@ export class Workspace {
     to = '/',
     options: { gitignore?: boolean; hidden?: boolean; maxFileSize?: number } = {},
   ): Promise<ImportReport> {
-    const given = JSON.stringify(
-      optionsOf(options, { gitignore: 'boolean', hidden: 'boolean', maxFileSize: 'count' }),
-    )
-    return JSON.parse(
-      await asking(() => this.#native.import(textOf(from, 'from'), textOf(to, 'to'), given)),
-    )
+    const members = { gitignore: 'boolean', hidden: 'boolean', maxFileSize: 'count' } as const
+    const paths = { from: textOf(from, 'from'), to: textOf(to, 'to') }
+    return this.#call('import', { ...paths, options: optionsOf(options, members) })
   }
 
   /** Exports a file or directory to a directory of the host. */
   async export(from: string, to: string, options: { force?: boolean } = {}): Promise<ExportReport> {
     const { force = false } = optionsOf(options, { force: 'boolean' })
-    return JSON.parse(
-      await asking(() => this.#native.export(textOf(from, 'from'), textOf(to, 'to'), force)),
-    )
+    return this.#call('export', { from: textOf(from, 'from'), to: textOf(to, 'to'), force })
   }
 
   /** Returns the size of the workspace. */
   async stats(): Promise<WorkspaceStats> {
-    return JSON.parse(await asking(() => this.#native.stats()))
+    return this.#call('stats')
   }
 
   /**
@@ -448,7 +444,7 @@ export class Workspace {
    * content. Returns whether the file changed.
    */
   async repair(path: string): Promise<boolean> {
-    return asking(() => this.#native.repair(textOf(path, 'path')))
+    return this.#call('repair', { at: textOf(path, 'path') })
   }
 
   /**
@@ -458,14 +454,13 @@ export class Workspace {
   async convertProfile(
     profile: 'gfm' | 'commonmark',
   ): Promise<{ files: number; converted: number }> {
-    const to = wordOf(profile, PROFILES, 'profile')
-    return JSON.parse(await asking(() => this.#native.convertProfile(to)))
+    return this.#call('convert_profile', { profile: wordOf(profile, PROFILES, 'profile') })
   }
 
   /** Returns what `redact` would erase, without a change. */
   async redactable(path: string, options: { version?: number } = {}): Promise<Redacted> {
-    const { version = null } = optionsOf(options, { version: 'number' })
-    return JSON.parse(await asking(() => this.#native.redactable(textOf(path, 'path'), version)))
+    const { version } = optionsOf(options, { version: 'number' })
+    return this.#call('redactable', { at: textOf(path, 'path'), version })
   }
 
   /** Erases content from the history of a file: one version, or all. The current content stays. */
@@ -473,23 +468,18 @@ export class Workspace {
     path: string,
     options: { version?: number; reason?: string } = {},
   ): Promise<Redacted> {
-    const { version = null, reason = null } = optionsOf(options, {
-      version: 'number',
-      reason: 'string',
-    })
-    return JSON.parse(
-      await asking(() => this.#native.redact(textOf(path, 'path'), version, reason)),
-    )
+    const { version, reason } = optionsOf(options, { version: 'number', reason: 'string' })
+    return this.#call('redact', { at: textOf(path, 'path'), version, reason })
   }
 
   /** Lists the redactions of a file. */
   async redactions(path: string): Promise<Redaction[]> {
-    return JSON.parse(await asking(() => this.#native.redactions(textOf(path, 'path'))))
+    return this.#call('redactions', { at: textOf(path, 'path') })
   }
 
   /** Lists the rejected updates of peers, oldest first. */
   async quarantined(): Promise<Quarantined[]> {
-    return JSON.parse(await asking(() => this.#native.quarantined()))
+    return this.#call('quarantined')
   }
 
   /** Moves a node to another workspace, with ids and history. Here it goes to the trash. */
@@ -500,17 +490,17 @@ export class Workspace {
 
   /** Replaces the log with snapshots; history stays. */
   async compact(): Promise<void> {
-    await asking(() => this.#native.compact())
+    await this.#call('compact')
   }
 
   /** Reads what other processes logged; returns whether there was anything. */
   async catchUp(): Promise<boolean> {
-    return asking(() => this.#native.catchUp())
+    return this.#call('catch_up')
   }
 
   /** Resolves when everything written so far survives a power cut. */
   async flush(): Promise<void> {
-    await asking(() => this.#native.flush())
+    await this.#call('flush')
   }
 
   /**
@@ -522,6 +512,16 @@ export class Workspace {
     if (this.#closing) return this.#closing.catch(() => undefined)
     this.#closing = this.#close()
     return this.#closing
+  }
+
+  async #call<T>(op: string, request: object = {}): Promise<T> {
+    const given = requestOf(op, request)
+    return JSON.parse(await asking(() => this.#native.call(given))) as T
+  }
+
+  async #pages<T>(op: string, request: object = {}): Promise<T[]> {
+    const given = requestOf(op, request)
+    return gathered(() => this.#native.pages(given))
   }
 
   async #close(): Promise<void> {

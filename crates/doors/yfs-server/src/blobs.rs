@@ -1,11 +1,8 @@
 //! Blobs: contents that are stored by their hash.
 
 use axum::{
-    Json,
     body::Bytes,
-    extract::{FromRequest, Path, Request, State},
-    http::{HeaderMap, StatusCode, header},
-    response::{IntoResponse, Response},
+    extract::{FromRequest, Request, State},
 };
 use tokio::task::block_in_place;
 use yfs::clock::{Clock, SystemClock};
@@ -14,10 +11,8 @@ use yfs_wire::BlobJson;
 
 use crate::{
     body::BlobBody,
-    caller::RequestCaller,
     files::{ranged, unchanged},
-    problem::{HttpProblem, Result},
-    server_state::ServerState,
+    prelude::*,
 };
 
 /// Answers `GET /api/blobs/{hash}`.

@@ -7,21 +7,13 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use axum::{
-    http::HeaderMap,
-    response::{
-        IntoResponse,
-        sse::{Event, KeepAlive, Sse},
-    },
-};
+use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::{Stream, StreamExt, stream};
 use yfs::WorkspaceFs;
 use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange, FileSystem};
 use yfs_wire::{ChangeJson, ChangeType, EventsQuery};
 
-use crate::{
-    access::AccessGrant, caller::RequestCaller, extract::QueryParameters, problem::Result,
-};
+use crate::{access::AccessGrant, prelude::*};
 
 /// How long one read of the log waits; a stream without a reader ends by then.
 const WAIT: Duration = Duration::from_secs(15);

@@ -20,12 +20,12 @@ pub(crate) use self::{
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, Path},
+    extract::DefaultBodyLimit,
     routing::{get, patch, post},
 };
 use yfs_engine::path::VPath;
 
-use crate::{caller::path_of, problem::Result, server_state::ServerState};
+use crate::prelude::*;
 
 /// The greatest size of an edit in a request, in bytes; [`FileBody`](crate::body::FileBody) limits
 /// the size of a file.

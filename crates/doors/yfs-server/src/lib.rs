@@ -48,6 +48,7 @@ mod metrics_page;
 pub mod openapi;
 mod origin;
 mod peers;
+mod prelude;
 mod presence_bridge;
 mod problem;
 mod replicate;

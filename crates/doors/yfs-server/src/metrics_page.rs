@@ -2,18 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::State,
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::extract::State;
 
 use crate::{
-    caller::{RequestCaller, apart},
     metrics::{ServerMetrics, to_gauge},
     peers::count_peers,
-    problem::{HttpProblem, Result},
-    server_state::ServerState,
+    prelude::*,
 };
 
 /// The media type of the answer (OpenMetrics 1.0).

@@ -1,17 +1,14 @@
 //! `GET /api/peers`, and the metrics of peers. `yfs peer share` and `yfs peer join` connect the
 //! workspace; the server reports what they have stored.
 
-use axum::{Json, response::IntoResponse};
 use yfs::Workspace;
 use yfs_engine::{id::FileId, time::Millis};
 use yfs_peer::{PeerError, PeerGroups, PeerId, PeerMembership, PeerStatus, is_running};
 use yfs_wire::{PeerJson, PeerList, PeerPresenceJson};
 
 use crate::{
-    caller::{RequestCaller, apart},
     metrics::{PeerLabel, ServerMetrics, to_gauge},
-    problem::{HttpProblem, Result},
-    server_state::ServerState,
+    prelude::*,
 };
 
 /// The greatest length of the name of an editor, in characters.
@@ -126,6 +123,6 @@ fn problem_of(error: PeerError) -> HttpProblem {
     match error {
         PeerError::Store(error) => error.into(),
         PeerError::Workspace(error) => error.into(),
-        error => HttpProblem::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        error => HttpProblem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     }
 }

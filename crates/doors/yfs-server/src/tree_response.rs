@@ -4,19 +4,11 @@
 //!
 //! A client that has the listing of the present position of the log costs no walk.
 
-use axum::{
-    http::{HeaderMap, StatusCode, header},
-    response::IntoResponse,
-};
 use yfs_engine::kind::profile_name;
 use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions};
 use yfs_wire::{TreeEntryJson, TreeJson};
 
-use crate::{
-    caller::{RequestCaller, apart},
-    files::unchanged,
-    problem::Result,
-};
+use crate::{files::unchanged, prelude::*};
 
 /// Answers `GET /api/tree`. The entity tag is a hash of the answer, so that a client that has it
 /// gets no second copy: of 10,000 files it is 1.2 MB.

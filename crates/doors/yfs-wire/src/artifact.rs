@@ -2,15 +2,17 @@
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
-use yfs_artifacts::FileAnalysis;
-use yfs_types::path::VPath;
+use yfs_artifacts::{
+    CleanupReport, ContextRequest, FileAnalysis, FileSelection, RenderedContext, StoredArtifact,
+};
+use yfs_types::{path::VPath, time::Millis};
+use yfs_vfs::FsError;
 
 use crate::time::UnixMillis;
 
 /// An artifact in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Artifact"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Artifact"))]
 pub struct ArtifactJson<T = UnixMillis> {
     /// The path in the workspace.
     pub path: String,
@@ -26,8 +28,7 @@ pub struct ArtifactJson<T = UnixMillis> {
 
 /// The answer of `GET /api/artifacts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ArtifactList"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ArtifactList"))]
 pub struct ArtifactList {
     /// The artifacts, in order of their paths.
     pub artifacts: Vec<ArtifactJson>,
@@ -35,8 +36,7 @@ pub struct ArtifactList {
 
 /// What a file contains.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "FileStats"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileStats"))]
 pub struct FileStatsJson {
     /// The path.
     pub path: String,
@@ -71,23 +71,21 @@ impl FileStatsJson {
 
 /// What a cleanup removed, or would remove.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ArtifactCleanup"))]
-pub struct CleanupReportJson {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ArtifactCleanup"))]
+pub struct CleanupReportJson<F = String> {
     /// The artifacts, the oldest first. They are in the trash.
     pub removed: Vec<RemovedArtifactJson>,
     /// Their size in bytes.
     pub freed_bytes: u64,
     /// The paths of artifacts that could not be removed.
-    pub failed: Vec<String>,
+    pub failed: Vec<F>,
     /// Whether nothing was removed.
     pub dry_run: bool,
 }
 
 /// An artifact that a cleanup removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "RemovedArtifact"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RemovedArtifact"))]
 pub struct RemovedArtifactJson {
     /// The path in the workspace.
     pub path: String,
@@ -97,10 +95,69 @@ pub struct RemovedArtifactJson {
     pub reason: &'static str,
 }
 
+/// An artifact that a cleanup could not remove, for programs that tell the reasons apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedArtifactJson {
+    /// The path in the workspace.
+    pub path: String,
+    /// The code of POSIX.
+    pub code: &'static str,
+}
+
+impl From<&(VPath, FsError)> for FailedArtifactJson {
+    fn from((path, error): &(VPath, FsError)) -> Self {
+        Self { path: path.to_string(), code: error.code.as_str() }
+    }
+}
+
+impl<F> CleanupReportJson<F> {
+    /// Makes the report of a cleanup.
+    pub fn new(
+        report: &CleanupReport,
+        dry_run: bool,
+        failed: impl Fn(&(VPath, FsError)) -> F,
+    ) -> Self {
+        let removed = report.removed.iter().map(|removed| RemovedArtifactJson {
+            path: removed.path.to_string(),
+            size: removed.size,
+            reason: removed.reason.name(),
+        });
+        Self {
+            removed: removed.collect(),
+            freed_bytes: report.freed_bytes,
+            failed: report.failed.iter().map(failed).collect(),
+            dry_run,
+        }
+    }
+}
+
+impl<T: From<Millis>> From<StoredArtifact> for ArtifactJson<T> {
+    fn from(artifact: StoredArtifact) -> Self {
+        Self {
+            path: artifact.path.to_string(),
+            artifact: artifact.relative_path,
+            size: artifact.size,
+            mime: artifact.media_type,
+            changed: artifact.changed.into(),
+        }
+    }
+}
+
+impl From<RenderedContext> for ContextJson {
+    fn from(rendered: RenderedContext) -> Self {
+        Self {
+            text: rendered.text,
+            tokens: rendered.n_tokens,
+            files: rendered.n_files,
+            listed: rendered.n_listed,
+            previewed: rendered.n_previewed,
+        }
+    }
+}
+
 /// A context for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Context"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Context"))]
 pub struct ContextJson {
     /// The text.
     pub text: String,
@@ -155,6 +212,25 @@ pub struct ContextBody {
     pub max_file_size: Option<u64>,
     /// The length of each preview in characters; by default 300.
     pub preview: Option<usize>,
+}
+
+impl ContextBody {
+    /// Returns the request for files, with the default previews.
+    pub fn request(self, paths: Vec<VPath>) -> ContextRequest {
+        let default = ContextRequest::default();
+        ContextRequest {
+            selection: FileSelection {
+                paths,
+                include: self.include,
+                exclude: self.exclude,
+                hidden: self.hidden,
+                ignored: self.ignored,
+                max_file_size: self.max_file_size.unwrap_or(default.selection.max_file_size),
+            },
+            max_tokens: self.max_tokens.unwrap_or(default.max_tokens),
+            ..default
+        }
+    }
 }
 
 /// The query of `GET /api/artifacts`.

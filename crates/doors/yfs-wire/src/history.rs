@@ -36,8 +36,7 @@ pub struct VersionJson<T = UnixMillis> {
 
 /// The answer of `GET /api/versions/{path}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Versions"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Versions"))]
 pub struct VersionList {
     /// The path of the file.
     pub path: String,
@@ -47,8 +46,7 @@ pub struct VersionList {
 
 /// The answer of `GET /api/blame/{path}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Blame"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Blame"))]
 pub struct BlameList {
     /// The path of the file.
     pub path: String,
@@ -58,8 +56,7 @@ pub struct BlameList {
 
 /// The answer of `GET /api/log`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Log"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Log"))]
 pub struct LogList {
     /// The changes, the latest first.
     pub entries: Vec<LogEntryJson>,
@@ -67,8 +64,7 @@ pub struct LogList {
 
 /// A change of a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "LogEntry"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LogEntry"))]
 pub struct LogEntryJson<T = UnixMillis> {
     /// The time of the change, by the clock of its author.
     pub at: T,
@@ -146,8 +142,7 @@ pub struct BlameShareJson<T = UnixMillis> {
 
 /// The present position of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "Anchored"))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "Anchored"))]
 pub struct AnchorJson {
     /// The path of the file.
     pub path: String,

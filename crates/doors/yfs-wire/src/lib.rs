@@ -33,6 +33,7 @@
 //! ```
 
 mod artifact;
+mod artifact_service;
 mod camel_case;
 mod change;
 mod history;
@@ -47,6 +48,7 @@ mod search;
 mod stat;
 mod status;
 mod thread;
+mod thread_service;
 mod time;
 mod transfer;
 mod trash;
@@ -54,8 +56,10 @@ mod write;
 
 pub use artifact::{
     ArtifactJson, ArtifactList, ArtifactQuery, ArtifactsQuery, CleanupReportJson, CleanupRequest,
-    ContextBody, ContextJson, FileStatsJson, RemovedArtifactJson, StatsQuery, StoreArtifactQuery,
+    ContextBody, ContextJson, FailedArtifactJson, FileStatsJson, RemovedArtifactJson, StatsQuery,
+    StoreArtifactQuery,
 };
+pub use artifact_service::{ArtifactReference, ArtifactRequest, ArtifactResponse, CleanupRules};
 pub use camel_case::camel_case_keys;
 pub use change::{ChangeJson, ChangeType};
 pub use history::{
@@ -83,6 +87,10 @@ pub use thread::{
     ThreadJson, ThreadLineJson, ThreadLinkRequest, ThreadList, ThreadListing, ThreadMatchList,
     ThreadMatchesJson, ThreadMkdirRequest, ThreadMoveRequest, ThreadPathList, ThreadPlaceQuery,
     ThreadQuery, ThreadReadQuery, ThreadStatsJson, ThreadWriteQuery, ThreadsQuery,
+};
+pub use thread_service::{
+    RetentionRules, ThreadFileRequest, ThreadOpening, ThreadRequest, ThreadResponse,
+    ThreadSearchRequest,
 };
 pub use time::{OctalMode, Rfc3339Time, UnixMillis, UnixSeconds, rfc3339};
 pub use transfer::{

@@ -6,8 +6,7 @@ use crate::time::UnixMillis;
 
 /// A peer of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Peer"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Peer"))]
 pub struct PeerJson {
     /// The id, which is its public key: 64 hexadecimal digits.
     pub id: String,
@@ -57,8 +56,7 @@ pub struct PeerJson {
 
 /// The answer of `GET /api/peers`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Peers"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Peers"))]
 pub struct PeerList {
     /// The id of this store, if the workspace was shared or joined.
     pub id: Option<String>,
@@ -72,8 +70,7 @@ pub struct PeerList {
 
 /// A file that is open in editors on the servers of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "PeerPresence"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PeerPresence"))]
 pub struct PeerPresenceJson {
     /// The id of the peer.
     pub peer: String,

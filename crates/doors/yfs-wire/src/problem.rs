@@ -4,8 +4,7 @@ use serde::Serialize;
 
 /// Problem details by RFC 9457.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Problem"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Problem"))]
 pub struct ProblemJson {
     /// The sort of problem, in words that do not change.
     pub title: &'static str,

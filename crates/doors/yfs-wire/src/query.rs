@@ -14,8 +14,7 @@ const MAX_LINE_LEN: usize = 2_000;
 /// How a workspace is opened.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "OpenOptions", optional_fields))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "OpenOptions", optional_fields))]
 pub struct OpenOptionsJson {
     /// The author of changes: `human:ada`, `agent:reviewer`.
     pub actor: Option<String>,
@@ -62,8 +61,7 @@ impl fmt::Debug for SecretText {
 /// Which paths to find.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "GlobQuery", optional_fields))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "GlobQuery", optional_fields))]
 pub struct GlobQueryJson {
     /// The pattern.
     #[cfg_attr(feature = "schema", ts(skip))]
@@ -83,8 +81,7 @@ pub struct GlobQueryJson {
 /// Which lines to find.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "GrepQuery", optional_fields))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "GrepQuery", optional_fields))]
 pub struct GrepQueryJson {
     /// The pattern.
     #[cfg_attr(feature = "schema", ts(skip))]
@@ -122,8 +119,7 @@ pub struct GrepQueryJson {
 /// How a directory is imported.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "ImportOptions", optional_fields))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "ImportOptions", optional_fields))]
 pub struct ImportOptionsJson {
     /// Whether files are skipped that `.gitignore` names; true by default.
     pub gitignore: Option<bool>,

@@ -5,8 +5,7 @@ use yfs_vfs::{FileMatches, GrepLine, GrepResult, LinePage, SearchLimit};
 
 /// A line that matches a pattern, or one near it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "GrepLine"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS), ts(rename = "GrepLine"))]
 #[cfg_attr(feature = "schema", ts(rename_all = "camelCase"))]
 pub struct GrepLineJson {
     /// The path, where the answer would not say it otherwise; absent in the Node package.
@@ -27,8 +26,7 @@ pub struct GrepLineJson {
 
 /// The lines of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "GrepFile"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS), ts(rename = "GrepFile"))]
 pub struct GrepFileJson {
     /// The path of the file.
     pub path: String,
@@ -63,8 +61,7 @@ pub struct GrepTotalsJson {
 
 /// The answer of `GET /api/search`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "SearchResult"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SearchResult"))]
 pub struct SearchResultJson {
     /// The files with matches, in the order of the tree.
     pub files: Vec<GrepFileJson>,
@@ -75,8 +72,7 @@ pub struct SearchResultJson {
 /// The reason why a search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "SearchLimit"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS), ts(rename = "SearchLimit"))]
 pub enum SearchLimitJson {
     /// The limit on the number of results.
     Limit,

@@ -8,8 +8,7 @@ use crate::{node_kind::NodeKindJson, time::UnixMillis};
 
 /// A node in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Entry"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Entry"))]
 pub struct EntryJson<T = UnixMillis, M = u32> {
     /// The path.
     pub path: String,
@@ -32,8 +31,7 @@ pub struct EntryJson<T = UnixMillis, M = u32> {
 
 /// The attributes of a node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Stat"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Stat"))]
 pub struct StatJson<T = UnixMillis, M = u32> {
     /// The path.
     pub path: String,
@@ -62,8 +60,7 @@ pub struct StatJson<T = UnixMillis, M = u32> {
 
 /// The answer of `GET /api/files` for a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Listing"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Listing"))]
 pub struct DirectoryListing {
     /// The path of the directory.
     pub path: String,
@@ -73,8 +70,7 @@ pub struct DirectoryListing {
 
 /// The answer of `GET /api/tree`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Tree"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Tree"))]
 pub struct TreeJson {
     /// The guid of the main document.
     pub workspace: String,
@@ -86,8 +82,7 @@ pub struct TreeJson {
 
 /// A node of the tree, with what an editor needs to open it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "TreeEntry"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TreeEntry"))]
 pub struct TreeEntryJson {
     /// The path.
     pub path: String,

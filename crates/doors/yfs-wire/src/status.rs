@@ -14,8 +14,7 @@ use crate::time::UnixMillis;
 
 /// A conflict that a person should decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "Conflict"))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "Conflict"))]
 pub struct ConflictJson {
     /// The kind of conflict, such as `name`, `late` or `unsettled`.
     pub kind: &'static str,
@@ -29,8 +28,7 @@ pub struct ConflictJson {
 
 /// What an editor needs to open a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "DocumentInfo"))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "DocumentInfo"))]
 pub struct DocumentInfoJson {
     /// The guid of the file's Yjs document, which is the file's id.
     pub guid: String,
@@ -47,8 +45,7 @@ pub struct DocumentInfoJson {
 
 /// The report of a conversion to another schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "ProfileReport"))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "ProfileReport"))]
 pub struct ProfileReportJson {
     /// The number of files with rich text.
     pub files: u64,

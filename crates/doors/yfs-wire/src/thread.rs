@@ -1,18 +1,15 @@
 //! Threads of agents, and their files.
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
-use yfs_threads::{
-    FileRecord, MatchedFile, RemovedThread, RetentionReport, ThreadFileStats, ThreadInfo,
-};
+use yfs_threads::{FileRecord, RetentionReport, ThreadInfo};
 use yfs_types::time::Millis;
-use yfs_vfs::Metadata;
+use yfs_vfs::{GrepLine, GrepResult, Metadata};
 
 use crate::time::UnixMillis;
 
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Thread"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Thread"))]
 pub struct ThreadJson<T = UnixMillis> {
     /// The id, or the parts of its namespace with slashes between.
     pub id: String,
@@ -38,8 +35,7 @@ pub struct ThreadJson<T = UnixMillis> {
 
 /// The answer of `POST /api/threads/{id}/archive` and `/unarchive`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ArchivedThread"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ArchivedThread"))]
 pub struct ArchivedThreadJson<T = UnixMillis> {
     /// The id, or the parts of its namespace with slashes between.
     pub id: String,
@@ -49,17 +45,15 @@ pub struct ArchivedThreadJson<T = UnixMillis> {
 
 /// The answer of `GET /api/threads`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadList"))]
-pub struct ThreadList {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadList"))]
+pub struct ThreadList<T = UnixMillis> {
     /// The threads, in order of their ids.
-    pub threads: Vec<ThreadJson>,
+    pub threads: Vec<ThreadJson<T>>,
 }
 
 /// The number and size of a thread's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadStats"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadStats"))]
 pub struct ThreadStatsJson {
     /// The id of the thread.
     pub id: String,
@@ -73,8 +67,7 @@ pub struct ThreadStatsJson {
 
 /// What a retention deleted, or would delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadRetention"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadRetention"))]
 pub struct RetentionReportJson<T = UnixMillis> {
     /// The threads, the one that changed the longest time ago first. They are in the trash.
     pub removed: Vec<RemovedThreadJson<T>>,
@@ -88,8 +81,7 @@ pub struct RetentionReportJson<T = UnixMillis> {
 
 /// A thread that a retention deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "RemovedThread"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RemovedThread"))]
 pub struct RemovedThreadJson<T = UnixMillis> {
     /// The thread as it was.
     #[serde(flatten)]
@@ -100,8 +92,7 @@ pub struct RemovedThreadJson<T = UnixMillis> {
 
 /// The record of a file or directory of a thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadFile"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadFile"))]
 pub struct ThreadFileJson {
     /// The path, from the root of the thread.
     pub path: String,
@@ -125,8 +116,7 @@ pub struct ThreadFileJson {
 
 /// The answer of `GET /api/threads/{id}/files` for a directory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadListing"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadListing"))]
 pub struct ThreadListing {
     /// The path of the directory, from the root of the thread.
     pub path: String,
@@ -136,8 +126,7 @@ pub struct ThreadListing {
 
 /// The answer of `GET /api/threads/{id}/grep`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadMatches"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadMatches"))]
 pub struct ThreadMatchList {
     /// The files with matching lines.
     pub files: Vec<ThreadMatchesJson>,
@@ -160,8 +149,7 @@ pub struct ThreadMatchesJson {
 
 /// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadLine"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadLine"))]
 pub struct ThreadLineJson {
     /// The number of the line, counted from 1.
     pub line: u64,
@@ -171,8 +159,7 @@ pub struct ThreadLineJson {
 
 /// The answer of `GET /api/threads/{id}/find`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ThreadPaths"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadPaths"))]
 pub struct ThreadPathList {
     /// The paths, from the root of the thread.
     pub paths: Vec<String>,
@@ -217,7 +204,7 @@ pub struct ForkThreadRequest {
 }
 
 /// The body of `POST /api/threads/{id}/mkdir`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadMkdirRequest {
@@ -226,7 +213,7 @@ pub struct ThreadMkdirRequest {
 }
 
 /// The body of `POST /api/threads/{id}/move`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadMoveRequest {
@@ -237,7 +224,7 @@ pub struct ThreadMoveRequest {
 }
 
 /// The body of `POST /api/threads/{id}/link`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadLinkRequest {
@@ -355,30 +342,12 @@ impl<T: From<Millis>> From<&ThreadInfo> for ThreadJson<T> {
 impl<T: From<Millis>> RetentionReportJson<T> {
     /// Makes the report of a retention.
     pub fn new(report: &RetentionReport, dry_run: bool) -> Self {
-        Self {
-            removed: report.removed.iter().map(RemovedThreadJson::from).collect(),
-            kept: report.n_kept,
-            kept_bytes: report.kept_bytes,
-            dry_run,
-        }
-    }
-}
-
-impl<T: From<Millis>> From<&RemovedThread> for RemovedThreadJson<T> {
-    fn from(removed: &RemovedThread) -> Self {
-        Self { thread: ThreadJson::from(&removed.info), reason: removed.reason.name() }
-    }
-}
-
-impl ThreadStatsJson {
-    /// Makes the statistics of the thread with an id.
-    pub fn new(id: &str, stats: &ThreadFileStats) -> Self {
-        Self {
-            id: id.to_owned(),
-            files: stats.file_count,
-            directories: stats.directory_count,
-            bytes: stats.total_size,
-        }
+        let removed = report.removed.iter().map(|removed| RemovedThreadJson {
+            thread: ThreadJson::from(&removed.info),
+            reason: removed.reason.name(),
+        });
+        let (kept, kept_bytes) = (report.n_kept, report.kept_bytes);
+        Self { removed: removed.collect(), kept, kept_bytes, dry_run }
     }
 }
 
@@ -398,10 +367,14 @@ impl From<&FileRecord> for ThreadFileJson {
     }
 }
 
-impl From<MatchedFile> for ThreadMatchesJson {
-    fn from(file: MatchedFile) -> Self {
-        let lines = file.matches.into_iter();
-        let matches = lines.map(|line| ThreadLineJson { line: line.line, content: line.content });
-        Self { path: file.path, matches: matches.collect() }
+impl From<GrepResult> for ThreadMatchList {
+    fn from(found: GrepResult) -> Self {
+        let line = |line: GrepLine| ThreadLineJson { line: line.number, content: line.text };
+        let files = found.files.into_iter().map(|file| ThreadMatchesJson {
+            path: file.path.to_string(),
+            matches: file.lines.into_iter().filter(|line| line.is_match).map(line).collect(),
+        });
+        let binary_paths = found.binary_paths.iter().map(ToString::to_string).collect();
+        Self { files: files.collect(), binary: found.n_binary, binary_paths }
     }
 }

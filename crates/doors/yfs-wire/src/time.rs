@@ -1,13 +1,12 @@
 //! Times and permission bits in the two forms that they have.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use yfs_types::time::Millis;
 
 /// A time in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(type = "number"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS), ts(type = "number"))]
 pub struct UnixMillis(pub i64);
 
 /// A time in seconds since the Unix epoch, as Python counts.
@@ -15,8 +14,8 @@ pub struct UnixMillis(pub i64);
 pub struct UnixSeconds(pub f64);
 
 /// A time by RFC 3339, in UTC with milliseconds: `2026-11-21T23:51:25.123Z`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rfc3339Time(pub String);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rfc3339Time(pub Millis);
 
 /// Permission bits as four octal digits: `0644`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,7 +35,13 @@ impl From<Millis> for UnixSeconds {
 
 impl From<Millis> for Rfc3339Time {
     fn from(time: Millis) -> Self {
-        Self(rfc3339(time))
+        Self(time)
+    }
+}
+
+impl Serialize for Rfc3339Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&rfc3339(self.0))
     }
 }
 
@@ -64,7 +69,7 @@ mod tests {
         let time = Millis(1_795_305_085_123);
         assert_eq!(UnixMillis::from(time).0, time.0);
         assert_eq!(UnixSeconds::from(time).0, 1_795_305_085.123);
-        assert_eq!(Rfc3339Time::from(time).0, "2026-11-21T23:51:25.123Z");
+        assert_eq!(rfc3339(Rfc3339Time::from(time).0), "2026-11-21T23:51:25.123Z");
         assert_eq!(rfc3339(Millis(i64::MAX)), i64::MAX.to_string());
         assert_eq!(OctalMode::from(0o644).0, "0644");
     }

@@ -5,8 +5,7 @@ use yfs::{ExportReport, ImportReport, SkippedPath, YjsImportReport};
 
 /// A stored blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Blob"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Blob"))]
 pub struct BlobJson {
     /// The BLAKE3 hash of the content, in hexadecimal.
     pub hash: String,
@@ -16,8 +15,7 @@ pub struct BlobJson {
 
 /// A path that an import or export skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "Skipped"))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "Skipped"))]
 pub struct SkippedJson {
     /// The path.
     pub path: String,
@@ -27,8 +25,7 @@ pub struct SkippedJson {
 
 /// The report of an import of a directory or file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "ImportReport"))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "ImportReport"))]
 pub struct ImportReportJson {
     /// The number of created files.
     pub created: u64,
@@ -61,8 +58,7 @@ pub struct YjsImportReportJson {
 
 /// The report of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "ExportReport"))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "ExportReport"))]
 pub struct ExportReportJson {
     /// The number of written files.
     pub written: u64,

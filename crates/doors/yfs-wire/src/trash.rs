@@ -35,8 +35,7 @@ pub struct TrashEntryJson<T = UnixMillis> {
 
 /// The answer of `GET /api/trash`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Trash"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Trash"))]
 pub struct TrashList {
     /// The nodes in the trash.
     pub entries: Vec<TrashEntryJson>,
@@ -44,8 +43,7 @@ pub struct TrashList {
 
 /// The answer of `POST /api/restore`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Restored"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Restored"))]
 pub struct RestoredJson {
     /// The path where the node is now.
     pub path: String,
@@ -53,8 +51,7 @@ pub struct RestoredJson {
 
 /// The result of deleting what was marked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
-#[cfg_attr(feature = "schema", ts(rename = "Expired"))]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "Expired"))]
 pub struct ExpireReportJson {
     /// The number of deleted rows of the files table.
     pub rows: u64,

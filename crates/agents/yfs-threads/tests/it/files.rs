@@ -98,7 +98,7 @@ async fn directories() {
     assert_eq!(code(files.move_file("/c.txt", "/new/b.txt").await), FsCode::EEXIST);
     files.unlink_file("/new/b.txt").await.unwrap();
     let stats = files.file_stats().await.unwrap();
-    assert_eq!((stats.file_count, stats.directory_count, stats.total_size), (1, 2, 1));
+    assert_eq!((stats.n_files, stats.n_directories, stats.n_bytes), (1, 2, 1));
 }
 
 #[tokio::test]
@@ -110,10 +110,10 @@ async fn searches() {
     }
     // What is a query elsewhere is text here.
     let found = files.grep_files("error-code", &FileSearch::default()).await.unwrap();
-    let yfs_threads::ThreadMatches { files: found, n_binary, .. } = found;
+    let yfs_vfs::GrepResult { files: found, n_binary, .. } = found;
     assert_eq!((found.len(), n_binary), (1, 0));
-    assert_eq!((found[0].path.as_str(), found[0].matches[0].line), ("/a.json", 2));
-    assert_eq!(found[0].matches[0].content, " error-code: 1");
+    assert_eq!((found[0].path.as_str(), found[0].lines[0].number), ("/a.json", 2));
+    assert_eq!(found[0].lines[0].text, " error-code: 1");
     let search = FileSearch { regex: true, ignore_case: true, ..FileSearch::default() };
     assert_eq!(files.grep_files("^ ?error", &search).await.unwrap().files.len(), 2);
     assert!(files.grep_files("(", &search).await.is_err());
@@ -199,7 +199,7 @@ async fn external_files_are_entries_and_are_checked_when_they_are_fetched() {
     assert!(record.is_external() && record.metadata.is_empty());
     assert_eq!(files.read_file("/x/key.bin").await.unwrap(), None);
     assert!(files.read_file_stream("/x/key.bin", &Default::default()).await.unwrap().is_none());
-    assert_eq!(files.file_stats().await.unwrap().total_size, 5);
+    assert_eq!(files.file_stats().await.unwrap().n_bytes, 5);
     assert_eq!(code(files.link_file("/x/key.bin", &external, None, None).await), FsCode::EEXIST);
     let fetch = async |data| files.fetch_external("/x/key.bin", &FixedResolver(data)).await;
     assert_eq!(fetch(b"hello").await.unwrap(), "hello");

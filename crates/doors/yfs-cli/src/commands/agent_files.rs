@@ -10,8 +10,6 @@ use std::{
 };
 
 use async_trait::async_trait;
-use clap::Args;
-use yfs::Workspace;
 use yfs_agent::{
     AgentSession, AgentSessionBuilder,
     audit::{AuditOrigin, AuditSink, AuditedFs, FileAudit},
@@ -22,10 +20,7 @@ use yfs_agent::{
     },
 };
 use yfs_agent_workspace::{open_workspace_audit, session_over};
-use yfs_engine::{
-    actor::{Actor, ActorKind},
-    path::VPath,
-};
+use yfs_engine::actor::{Actor, ActorKind};
 use yfs_mcp::{
     ClientIdentity, DirectoryBroker, ElicitingBroker, McpProfile, OpenedSession, SessionOpener,
     SessionRefusal, shell_over,
@@ -36,12 +31,7 @@ use self::{
     host_directories::HostDirectories,
     protected_files::{ProtectedFiles, ProtectedRules},
 };
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::parse_size,
-    json_query_runner, settings,
-};
+use crate::{format_text::parse_size, json_query_runner, prelude::*, settings};
 
 /// What an agent may do.
 #[derive(Debug, Args)]

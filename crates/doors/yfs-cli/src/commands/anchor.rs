@@ -1,16 +1,10 @@
 //! `yfs anchor`: creates and resolves positions that move with their text.
 
-use clap::Args;
-use serde_json::json;
 use yfs::workspace::anchors::{AnchorTarget, FileAnchor};
 use yfs_engine::content::AnchorSide;
 use yfs_wire::AnchorJson;
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 An anchor is a short text that identifies a character of a file, not a line number. Edits, renames
@@ -85,7 +79,7 @@ fn resolve(text: &str, context: &mut CommandContext) -> Result {
         .map_err(|error| CommandError::other(format!("invalid anchor '{text}': {error}")))?;
     let place = context.readable()?.history().resolve_anchor(&anchor)?;
     if context.out.json {
-        return context.out.json_line(&json::value(&AnchorJson::from(&place)));
+        return context.out.json_line(&AnchorJson::from(&place));
     }
     let path = context.out.safe(place.path.as_str()).into_owned();
     context.out.line(&format!("{path}:{}", place.line))?;

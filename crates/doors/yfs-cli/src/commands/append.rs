@@ -1,6 +1,5 @@
 //! `yfs append`: appends to a file.
 
-use clap::Args;
 use yfs_vfs::{CreateMode, FileSystem, WriteOptions};
 
 use crate::{
@@ -8,8 +7,7 @@ use crate::{
         input_content::{ContentArgs, stream_stdin},
         write::report_write,
     },
-    context::CommandContext,
-    errors::{CommandError, Result},
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -5,9 +5,6 @@ mod run_command;
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use yfs::Workspace;
 use yfs_agent_workspace::WorkspacePast;
 use yfs_analysis::{PreviewLimit, describe_stats};
 use yfs_artifacts::{
@@ -15,20 +12,16 @@ use yfs_artifacts::{
     FileSelection, FileSystemOps, FileSystemStore, NamespaceStrategy, ToolResponseContent,
     content_hash,
 };
-use yfs_engine::path::VPath;
-use yfs_vfs::{FileKind, FileSystemExt, FsCode, WalkOptions};
-use yfs_wire::{ArtifactJson, ContextJson, Rfc3339Time};
+use yfs_vfs::{FileSystemExt, WalkOptions};
+use yfs_wire::{ArtifactJson, CleanupReportJson, ContextJson, Rfc3339Time};
 
 use self::run_command::RunArgs;
 use crate::{
     commands::input_content::{read_host, read_host_text},
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{counted, human_size, parse_size},
-    json,
     kept_stats::kept_stats,
-    parse_time::{self, parse_duration},
+    parse_time::parse_duration,
     pattern::fnmatch,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -276,12 +269,9 @@ async fn put(context: &mut CommandContext, root: VPath, args: PutArgs) -> Result
     let workspace = context.writable()?;
     let metadata = store_of(context, &workspace, options).store_file(&ids, content).await?;
     if context.out.json {
-        let preview = metadata.preview.clone();
-        let reference = ToolResponseContent::FileReference { metadata, preview };
-        return context.out.json_line(&json::value(&reference));
+        return context.out.json_line(&ToolResponseContent::from(metadata));
     }
-    let path = context.out.safe(&metadata.relative_path).into_owned();
-    context.out.line(&path)
+    context.out.safe_line(&metadata.relative_path)
 }
 
 /// Prints a result that is not stored.
@@ -289,11 +279,10 @@ fn print_direct(context: &mut CommandContext, content: &Bytes) -> Result {
     if !context.out.json {
         return context.out.raw(content);
     }
-    let text = std::str::from_utf8(content).map_err(|_| {
+    let direct = ToolResponseContent::direct(content).ok_or_else(|| {
         CommandError::other("the result is not UTF-8 text, and too small to be stored")
     })?;
-    let result = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-    context.out.json_line(&json::value(&ToolResponseContent::Direct { result }))
+    context.out.json_line(&direct)
 }
 
 async fn get(context: &mut CommandContext, root: VPath, args: GetArgs) -> Result {
@@ -357,13 +346,13 @@ async fn list(
         if context.out.json {
             let stat = fs.stat(&walked.path).await?;
             let artifact = stat.metadata.get("artifact").and_then(Value::as_str);
-            context.out.json_line(&json::value(&ArtifactJson::<Rfc3339Time> {
+            context.out.json_line(&ArtifactJson::<Rfc3339Time> {
                 path: walked.path.to_string(),
                 artifact: artifact.unwrap_or(relative).to_owned(),
                 size: stat.size,
                 mime: stat.mime.as_deref().map(str::to_owned),
                 changed: stat.mtime.into(),
-            }))?;
+            })?;
             continue;
         }
         let mut line = context.out.safe(relative).into_owned();
@@ -385,7 +374,7 @@ async fn show(context: &mut CommandContext, root: VPath, artifact: &str, preview
     let path = store.path_now(&reference).await?;
     let metadata = store.reference_at(&path).await?;
     if context.out.json {
-        return context.out.json_line(&json::value(&metadata));
+        return context.out.json_line(&metadata);
     }
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let rows = [
@@ -395,10 +384,7 @@ async fn show(context: &mut CommandContext, root: VPath, artifact: &str, preview
         ("Size", metadata.size.to_string()),
         ("BLAKE3", text(&metadata.checksum)),
     ];
-    for (name, value) in rows {
-        let line = format!("{name:>8}: {}", context.out.safe(&value));
-        context.out.line(&line)?;
-    }
+    context.out.rows(8, &rows)?;
     let described = format!("\n{}\n\n{}", describe_stats(&metadata.stats), text(&metadata.preview));
     context.out.safe_lines(&described)
 }
@@ -423,16 +409,11 @@ async fn clean(context: &mut CommandContext, root: VPath, args: CleanArgs) -> Re
 
 fn print_cleanup(context: &mut CommandContext, report: &CleanupReport, dry_run: bool) -> Result {
     if context.out.json {
-        let removed = report.removed.iter().map(|removed| {
-            let path = removed.path.as_str();
-            json!({ "path": path, "size": removed.size, "reason": removed.reason.name() })
-        });
-        let removed: Value = removed.collect();
-        return context.out.json_line(&json!({
-            "removed": removed,
-            "freed_bytes": report.freed_bytes,
-            "dry_run": dry_run,
-        }));
+        let report = CleanupReportJson::new(report, dry_run, |(path, _)| path.to_string());
+        let mut value = json::value(&report);
+        // Failures are reported on standard error.
+        value.as_object_mut().map(|members| members.remove("failed"));
+        return context.out.json_line(&value);
     }
     for removed in &report.removed {
         let path = context.out.safe(removed.path.as_str()).into_owned();
@@ -466,13 +447,7 @@ async fn render(context: &mut CommandContext, args: ContextArgs) -> Result {
     };
     let rendered = kept_stats(context)?.render_context(&request).await?;
     if context.out.json {
-        return context.out.json_line(&json::value(&ContextJson {
-            text: rendered.text,
-            tokens: rendered.n_tokens,
-            files: rendered.n_files,
-            listed: rendered.n_listed,
-            previewed: rendered.n_previewed,
-        }));
+        return context.out.json_line(&ContextJson::from(rendered));
     }
     context.out.safe_lines(&rendered.text)
 }

@@ -2,15 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use yfs_engine::time::Millis;
-
 use crate::{
     args::{CliArgs, GlobalArgs},
     commands::CommandList,
-    context::CommandContext,
-    errors::{CommandError, Result},
-    parse_time,
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -1,15 +1,10 @@
 //! `yfs audit`: lists what agents did through the tools.
 
-use clap::Args;
 use yfs_agent::audit::{AuditOutcome, AuditQuery, AuditRecord};
 use yfs_agent_workspace::{audit_directory_of, workspace_audit_records};
-use yfs_engine::{actor::Actor, time::Millis};
+use yfs_engine::actor::Actor;
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    parse_time,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Lists the calls of tools that agents made through `yfs mcp` and the tools of the library, and the
@@ -117,6 +112,5 @@ fn print(record: &AuditRecord, context: &mut CommandContext) -> Result {
         AuditOutcome::Failed { reason } => line += &format!("  failed: {reason}"),
         AuditOutcome::Abandoned => line += "  abandoned",
     }
-    let line = context.out.safe(line.trim_end()).into_owned();
-    context.out.line(&line)
+    context.out.safe_line(line.trim_end())
 }

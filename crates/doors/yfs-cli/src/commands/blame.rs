@@ -2,19 +2,11 @@
 
 use std::{ops::RangeInclusive, str::FromStr};
 
-use clap::Args;
 use unicode_width::UnicodeWidthStr;
 use yfs::{WorkspaceError, workspace::blame::BlameLine};
-use yfs_vfs::FsCode;
 use yfs_wire::{BlameLineJson, Rfc3339Time};
 
-use crate::json;
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    output::TextRole,
-    parse_time,
-};
+use crate::{output::TextRole, prelude::*};
 
 const HELP: &str = "\
 The author of a line is the actor that edited it last: that typed in it, deleted within it, or
@@ -78,9 +70,9 @@ pub(crate) async fn run(args: BlameArgs, context: &mut CommandContext) -> Result
         lines.retain(|line| range.contains(&line.number));
     }
     if context.out.json {
-        return lines.iter().try_for_each(|line| {
-            context.out.json_line(&json::value(&BlameLineJson::<Rfc3339Time>::from(line)))
-        });
+        return lines
+            .iter()
+            .try_for_each(|line| context.out.json_line(&BlameLineJson::<Rfc3339Time>::from(line)));
     }
     context.out.start_pager();
     let name =

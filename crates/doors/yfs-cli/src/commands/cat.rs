@@ -1,16 +1,9 @@
 //! `yfs cat`: concatenates files and prints them.
 
-use clap::Args;
 use futures::StreamExt;
-use yfs_vfs::{Op, StreamOptions};
+use yfs_vfs::StreamOptions;
 
-use crate::{
-    commands::transfer_operands::require_found_directory,
-    context::{CommandContext, Fs},
-    errors::Result,
-    json,
-    typed_path::TypedPath,
-};
+use crate::{commands::transfer_operands::require_found_directory, prelude::*};
 
 const HELP: &str = "\
 There is no file `-`: standard input is not a file of the workspace.

@@ -1,16 +1,11 @@
 //! `yfs chmod`: sets permission bits, which are stored and shown but not enforced.
 
-use clap::Args;
-use serde_json::json;
-use yfs_vfs::{FileKind, FileSystemExt, Op, WalkOptions};
+use yfs_vfs::{FileSystemExt, WalkOptions};
 
 use crate::{
     commands::transfer_operands::require_found_directory,
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    json,
     mode::{ModeChange, format_mode},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -127,8 +122,9 @@ async fn change_one(
         fs.chmod(&path.path, mode).await?;
     }
     if context.out.json {
-        let value = json!({ "path": path.path.as_str(), "mode": json::octal(mode) });
-        return context.out.json_line(&value);
+        return context
+            .out
+            .json_line(&json!({ "path": path.path.as_str(), "mode": json::octal(mode) }));
     }
     let line = match mode == *before {
         true if args.verbose => format!("mode of '{}' retained as {}", path.typed, bits(mode)),
@@ -137,8 +133,7 @@ async fn change_one(
         }
         _ => return Ok(()),
     };
-    let line = context.out.safe(&line).into_owned();
-    context.out.line(&line)
+    context.out.safe_line(&line)
 }
 
 /// Formats bits as GNU `chmod -v` does: `0644 (rw-r--r--)`.

@@ -2,17 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use serde_json::json;
-use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
+use yfs::{WorkspaceError, WorkspaceOptions};
 use yfs_replica::{ExchangeProgress, client::RemoteServer};
 
 use crate::{
     commands::{mirror, sync},
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
-    format_text::parse_size,
+    prelude::*,
     settings, workspace_key,
 };
 
@@ -101,14 +97,13 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     flushed?;
     let progress = fetched?;
     if context.out.json {
-        let value = json!({
+        return context.out.json_line(&json!({
             "workspace": id.to_string(),
             "dir": args.dir.display().to_string(),
             "received": progress.n_received,
             "bytes_received": progress.bytes_received,
             "blobs": progress.n_blobs,
-        });
-        return context.out.json_line(&value);
+        }));
     }
     Ok(())
 }

@@ -1,13 +1,8 @@
 //! `yfs completions`: prints completion scripts for shells.
 
-use clap::Args;
 use clap_complete::Shell;
 
-use crate::{
-    complete_paths,
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::{complete_paths, prelude::*};
 
 const HELP: &str = "\
 The script completes commands, options and paths of the workspace.

@@ -1,11 +1,7 @@
 //! `yfs config`: prints and changes settings.
 
-use clap::Args;
-use serde_json::json;
-
 use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
+    prelude::*,
     settings::{self, SettingKey, Settings},
 };
 
@@ -97,8 +93,7 @@ pub(crate) async fn run(args: ConfigArgs, context: &mut CommandContext) -> Resul
         let Some((value, file)) = known.get(key) else { continue };
         if context.out.json {
             let file = file.to_string_lossy();
-            let value = json!({ "key": key.name(), "value": value, "file": file });
-            context.out.json_line(&value)?;
+            context.out.json_line(&json!({ "key": key.name(), "value": value, "file": file }))?;
         } else if args.key.is_some() {
             context.out.line(value)?;
         } else {

@@ -2,9 +2,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use crate::{
-    context::CommandContext, errors::Result, format_text::EscapedText, typed_path::TypedPath,
-};
+use crate::{format_text::EscapedText, prelude::*};
 
 /// Asks a question on standard error, and reads the answer from standard input. An answer that
 /// begins with `y` or `Y` is yes; the end of the input is no.

@@ -1,15 +1,9 @@
 //! `yfs conflicts`: lists conflicts that rules resolved, and ends those of words and of removals.
 
-use clap::{Args, Subcommand};
 use yfs::workspace::removals::RemovalDecision;
-use yfs_engine::path::VPath;
 use yfs_wire::ConflictJson;
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 If two writers changed the same word without knowing of each other, the file has both words, side by
@@ -122,16 +116,13 @@ fn resolve_removal(
 }
 
 fn print_resolved(path: &VPath, context: &mut CommandContext) -> Result {
-    if context.out.json {
-        context.out.json_line(&serde_json::json!({ "path": path.as_str() }))?;
-    }
-    Ok(())
+    context.out.json_only(&serde_json::json!({ "path": path.as_str() }))
 }
 
 fn list(context: &mut CommandContext) -> Result {
     for conflict in context.readable()?.conflicts()? {
         if context.out.json {
-            context.out.json_line(&json::value(&ConflictJson::from(&conflict)))?;
+            context.out.json_line(&ConflictJson::from(&conflict))?;
             continue;
         }
         let path = context.out.safe(&conflict.path).into_owned();

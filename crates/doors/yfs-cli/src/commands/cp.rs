@@ -1,20 +1,14 @@
 //! `yfs cp`: copies files and directories.
 
 use clap::{Args, builder::Resettable};
-use yfs_engine::path::VPath;
-use yfs_vfs::{
-    CopyOptions, FileKind, FileSystemExt, FsCode, FsError, MkdirOptions, Op, RemoveOptions,
-    WalkOptions,
-};
+use yfs_vfs::{CopyOptions, FileSystemExt, MkdirOptions, RemoveOptions, WalkOptions};
 
 use crate::{
     commands::{
         confirm_prompt::quoted,
         transfer_operands::{PathTransfer, TransferArgs, require_found_directory},
     },
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -305,8 +299,7 @@ async fn print_copied(
         }
     }
     for line in lines {
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }

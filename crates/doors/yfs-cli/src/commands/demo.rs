@@ -5,17 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::Args;
-use serde_json::json;
 use yfs::ImportOptions;
-use yfs_engine::path::VPath;
 
 use crate::{
     commands::{import::report_skipped, init, mirror},
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
-    format_text::counted,
+    prelude::*,
     settings,
 };
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use unicode_width::UnicodeWidthStr;
 use yfs_analysis::{
     CsvStats, FileStats, JsonArrayStats, JsonStats, MarkdownStats, PreviewLimit, TextStats,
@@ -11,9 +10,7 @@ use yfs_analysis::{
 use yfs_artifacts::{FileAnalysis, KeptAnalyses};
 use yfs_wire::FileStatsJson;
 
-use crate::{
-    context::CommandContext, errors::Result, json, kept_stats::kept_stats, typed_path::TypedPath,
-};
+use crate::{kept_stats::kept_stats, prelude::*};
 
 const HELP: &str = "\
 The type comes from the content, and from the name where the content leaves it open. Notes say what
@@ -76,9 +73,7 @@ async fn print(
     let analysis = kept.analysis_of(&path.path).await?;
     let preview = preview.map(|n_tokens| analysis.preview(PreviewLimit::Tokens(n_tokens)));
     if context.out.json {
-        return context
-            .out
-            .json_line(&json::value(&FileStatsJson::new(&path.path, &analysis, preview)));
+        return context.out.json_line(&FileStatsJson::new(&path.path, &analysis, preview));
     }
     if separated {
         context.out.line("")?;
@@ -229,8 +224,7 @@ impl StatsTable {
         for (name, value) in &self.facts {
             let pad = " ".repeat(width - name.width());
             let line = format!("{pad}{name}: {}", value.replace('\n', " "));
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(&line)?;
         }
         if self.rows.is_empty() {
             return Ok(());
@@ -249,8 +243,7 @@ impl StatsTable {
                 let pad = " ".repeat(width.saturating_sub(cell.width()) + 2);
                 line += &format!("{}{pad}", cell.replace('\n', " "));
             }
-            let line = context.out.safe(line.trim_end()).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(line.trim_end())?;
         }
         if shown.len() < self.rows.len() {
             let n_more = self.rows.len() - shown.len();

@@ -3,22 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use clap::Args;
-use serde_json::json;
 use yfs::{
-    DifferenceKind, DirectoryComparison, ImportOptions, Workspace,
+    DifferenceKind, DirectoryComparison, ImportOptions,
     workspace::past::{PastContent, PastEntry, PastState},
 };
-use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::{FileKind, FileSystem};
+use yfs_vfs::FileSystem;
 
 use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
     output::TextRole,
-    parse_time, settings,
+    prelude::*,
+    settings,
 };
 
 const HELP: &str = "\

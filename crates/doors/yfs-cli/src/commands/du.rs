@@ -1,17 +1,9 @@
 //! `yfs du`: prints the total size of files and directories.
 
-use clap::Args;
 use futures::StreamExt;
-use serde_json::json;
-use yfs_engine::path::VPath;
-use yfs_vfs::{FileKind, WalkEntry, WalkOptions};
+use yfs_vfs::{WalkEntry, WalkOptions};
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-    format_text::human_size,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Sizes are the sizes of contents in units of 1,024 bytes, rounded up. Directories have size 0.
@@ -185,7 +177,7 @@ impl DuArgs {
         if context.out.json {
             return context.out.json_line(&json!({
                 "path": item.path.as_str(),
-                "kind": crate::json::kind(kind),
+                "kind": json::kind(kind),
                 "bytes": item.n_bytes,
                 "files": item.n_files,
                 "directories": item.n_directories,

@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs_vfs::{TextReplacement, VersionToken};
 use yfs_wire::EditOutcomeJson;
 
 use crate::{
     commands::{input_content::read_host_text, write::parse_version},
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -77,7 +74,7 @@ pub(crate) async fn run(args: EditArgs, context: &mut CommandContext) -> Result 
     let edited = edited.map_err(CommandError::of_text)?;
     if context.out.json {
         let edited = EditOutcomeJson::from(&edited).at(path.path.as_str());
-        return context.out.json_line(&json::value(&edited));
+        return context.out.json_line(&edited);
     }
     Ok(())
 }

@@ -2,16 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs::ExportOptions;
 use yfs_wire::ExportReportJson;
 
 use crate::{
-    commands::import::report_skipped,
-    context::CommandContext,
-    errors::Result,
-    format_text::{counted, sentence_size},
-    json,
+    commands::import::report_skipped, format_text::sentence_size, prelude::*,
     progress::CommandProgress,
 };
 
@@ -60,7 +55,7 @@ pub(crate) async fn run(args: ExportArgs, context: &mut CommandContext) -> Resul
     let report = report?;
     report_skipped(context, &report.skipped);
     if context.out.json {
-        return context.out.json_line(&json::value(&ExportReportJson::from(&report)));
+        return context.out.json_line(&ExportReportJson::from(&report));
     }
     let written = counted(report.n_written, "file", "files");
     let bytes = sentence_size(report.n_bytes);

@@ -7,21 +7,15 @@ mod parse;
 mod print_all;
 mod print_format;
 
-use clap::Args;
 use futures::StreamExt;
-use yfs_engine::path::VPath;
-use yfs_vfs::{DirEntry, FileKind, FileSystemExt, WalkEntry, WalkOptions};
+use yfs_vfs::{DirEntry, FileSystemExt, WalkEntry, WalkOptions};
 
 use self::{
     exec_command::ExecEnvironment,
     expression::{FindCandidate, FindOutcome},
     find_run::{FindRun, read_link},
 };
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Tests: -name GLOB, -iname, -path GLOB, -ipath, -regex PATTERN, -iregex, -lname GLOB, -ilname,

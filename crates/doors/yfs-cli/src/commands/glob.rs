@@ -1,9 +1,8 @@
 //! `yfs glob`: finds paths that match a pattern.
 
-use clap::Args;
 use yfs_vfs::GlobQuery;
 
-use crate::{context::CommandContext, errors::Result, json};
+use crate::prelude::*;
 
 const HELP: &str = "\
 * matches any characters except /, ** any number of directories, ? one character, [a-z] one

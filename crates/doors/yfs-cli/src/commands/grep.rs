@@ -2,22 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use clap::Args;
-use serde_json::{Value, json};
-use yfs_vfs::{
-    FileKind, FileMatches, FsCode, GrepLine, GrepQuery, GrepSink, grep::describe_binary,
-};
+use yfs_vfs::{FileMatches, GrepLine, GrepQuery, GrepSink, grep::describe_binary};
 use yfs_wire::GrepLineJson;
 
 use crate::{
     commands::input_content::read_stdin,
-    context::{CommandContext, Fs},
-    errors::{CommandError, EXIT_USAGE, Result},
-    format_text::counted,
-    json,
+    errors::EXIT_USAGE,
     output::TextRole,
     posix_regex::{self, RegexDialect},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -255,12 +248,10 @@ impl SkippedFiles {
     pub(crate) fn print(&self, context: &mut CommandContext, remedy: &str) -> Result {
         let names = self.names.iter().map(|name| context.out.safe(name));
         let Some(text) = describe_binary(self.n_files, names) else { return Ok(()) };
-        if context.out.json {
-            let skipped = json!({ "binary": self.n_files, "binary_paths": self.paths });
-            return context.out.json_line(&skipped);
-        }
-        context.remark(&(text + remedy));
-        Ok(())
+        context.conclude(
+            &json!({ "binary": self.n_files, "binary_paths": self.paths }),
+            &(text + remedy),
+        )
     }
 }
 

@@ -1,16 +1,8 @@
 //! `yfs head`: prints the first lines of files. The code shared with `tail` is here.
 
 use bytes::Bytes;
-use clap::Args;
-use yfs_vfs::FsError;
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    format_text::parse_size,
-    json,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 `-NUM` is `-n NUM`. The command reads no more of a large file than it prints, except with -N.

@@ -2,21 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs::{
     ImportOptions, ImportReport, SkippedPath, WorkspaceError, YjsImportError, YjsImportReport,
 };
-use yfs_engine::path::VPath;
 use yfs_wire::{ImportReportJson, YjsImportReportJson};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{counted, parse_size, sentence_size},
-    json,
-    progress::CommandProgress,
-    settings,
-};
+use crate::{format_text::sentence_size, prelude::*, progress::CommandProgress, settings};
 
 const HELP: &str = "\
 Paths that .gitignore, .yfsignore or the setting ignores exclude are skipped, and so are .git and
@@ -132,7 +123,7 @@ fn with_hint(error: WorkspaceError) -> CommandError {
 fn report_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
     report_skipped(context, &report.skipped);
     if context.out.json {
-        return context.out.json_line(&json::value(&YjsImportReportJson::from(report)));
+        return context.out.json_line(&YjsImportReportJson::from(report));
     }
     let changed = counted(report.n_changed, "document", "documents");
     let mut text = format!("{changed} changed, {} read", sentence_size(report.n_bytes));
@@ -145,11 +136,7 @@ fn report_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result 
 /// Prints the report of an import.
 fn report_import(context: &mut CommandContext, report: &ImportReport) -> Result {
     report_skipped(context, &report.skipped);
-    if context.out.json {
-        return context.out.json_line(&json::value(&ImportReportJson::from(report)));
-    }
-    context.remark(&summary(report));
-    Ok(())
+    context.conclude(&ImportReportJson::from(report), &summary(report))
 }
 
 /// Returns a summary of an import in one line.

@@ -2,17 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
-use clap::Args;
-use serde_json::json;
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::WorkspaceOptions;
 
-use crate::{
-    commands::admin::ProfileName,
-    context::CommandContext,
-    discover,
-    errors::{CommandError, Result},
-    settings, workspace_key,
-};
+use crate::{commands::admin::ProfileName, discover, prelude::*, settings, workspace_key};
 
 const HELP: &str = "\
 The workspace is the file DIR/.yfs/workspace.db. To copy a workspace that is in use, run
@@ -61,11 +53,10 @@ pub(crate) async fn run(args: InitArgs, context: &mut CommandContext) -> Result 
     }
     let shown = file.canonicalize().unwrap_or(file).display().to_string();
     workspace.close()?;
-    if context.out.json {
-        return context.out.json_line(&json!({ "id": id.as_str(), "file": shown }));
-    }
-    context.remark(&format!("created an empty workspace in {shown}"));
-    Ok(())
+    context.conclude(
+        &json!({ "id": id.as_str(), "file": shown }),
+        &format!("created an empty workspace in {shown}"),
+    )
 }
 
 /// Creates a workspace in a file that does not exist yet, and the directory that contains it.

@@ -7,11 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use clap::Args;
 use yfs_engine::content::MAX_TEXT_BYTES;
 use yfs_vfs::VersionBase;
 
-use crate::errors::{CommandError, Result};
+use crate::prelude::*;
 
 /// The name of standard input in messages.
 const STDIN: &str = "standard input";

@@ -1,12 +1,6 @@
 //! `yfs label`: names versions.
 
-use clap::Args;
-use serde_json::json;
-
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 A name is one line of at most 128 bytes. The commands that take the number of a version also take
@@ -46,8 +40,9 @@ pub(crate) async fn run(args: LabelArgs, context: &mut CommandContext) -> Result
     }
     if context.out.json {
         let path = path.path.as_str();
-        let value = json!({ "path": path, "name": args.name, "removed": args.remove });
-        context.out.json_line(&value)?;
+        context
+            .out
+            .json_line(&json!({ "path": path, "name": args.name, "removed": args.remove }))?;
     }
     Ok(())
 }

@@ -1,18 +1,13 @@
 //! `yfs ln`: creates symbolic links.
 
-use clap::Args;
-use serde_json::json;
-use yfs_engine::path::VPath;
-use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
+use yfs_vfs::RemoveOptions;
 
 use crate::{
     commands::{
         confirm_prompt::confirm,
         transfer_operands::{is_directory, separate_operands},
     },
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -127,12 +122,10 @@ async fn create_link(
     };
     fs.symlink(&target, &link.path).await?;
     if context.out.json {
-        let value = json!({ "path": link.path.as_str(), "target": target });
-        context.out.json_line(&value)?;
+        context.out.json_line(&json!({ "path": link.path.as_str(), "target": target }))?;
     } else if args.verbose {
         let line = format!("'{}' -> '{target}'", link.typed);
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }

@@ -2,8 +2,6 @@
 
 use std::cell::RefCell;
 
-use clap::Args;
-use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use yfs::{
     History,
@@ -12,15 +10,13 @@ use yfs::{
         noted_imports::NotedImport,
     },
 };
-use yfs_engine::{actor::Actor, path::VPath, time::Millis};
+use yfs_engine::actor::Actor;
 
 use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
-    context::CommandContext,
-    errors::{CommandError, Result},
     history_steps::{ListedStep, ListedSteps, imported},
     output::TextRole,
-    parse_time,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -349,7 +345,7 @@ fn entry_json(entry: &HistoryEntry, counts: Option<[usize; 2]>) -> Value {
         "at": parse_time::rfc3339(entry.at),
         "path": entry.path.as_str(),
         "id": entry.id.as_str(),
-        "kind": crate::json::kind(entry.kind),
+        "kind": json::kind(entry.kind),
         "change": entry.change.as_str(),
         "actor": entry.actor.as_ref().map(ToString::to_string),
         "label": entry.label.as_deref(),

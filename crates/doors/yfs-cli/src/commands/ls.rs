@@ -4,21 +4,11 @@ mod plain;
 
 use std::cmp::Reverse;
 
-use clap::Args;
-use serde_json::Value;
 use smol_str::{SmolStr, format_smolstr};
-use yfs_engine::path::VPath;
-use yfs_vfs::{DirEntry, FileKind, FileSystemExt, Op, Stat, WalkEntry, WalkOptions};
+use yfs_vfs::{DirEntry, FileSystemExt, Stat, WalkEntry, WalkOptions};
 
 use self::plain::PlainListing;
-use crate::{
-    commands::transfer_operands::require_found_directory,
-    context::{CommandContext, Fs},
-    errors::Result,
-    format_text::human_size,
-    json, mode, parse_time,
-    typed_path::TypedPath,
-};
+use crate::{commands::transfer_operands::require_found_directory, mode, prelude::*};
 
 const HELP: &str = "\
 Times are in the zone of TZ, or else of the system. There are no owners, link counts and blocks.
@@ -171,11 +161,7 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
 }
 
 /// Returns the metadata of an operand; follows links as POSIX `ls` does.
-async fn stat_operand(
-    args: &LsArgs,
-    fs: &Fs,
-    operand: &TypedPath,
-) -> Result<Stat, yfs_vfs::FsError> {
+async fn stat_operand(args: &LsArgs, fs: &Fs, operand: &TypedPath) -> Result<Stat, FsError> {
     let stat = fs.lstat(&operand.path).await?;
     let keeps_link = args.long || args.directory || args.classify;
     if stat.kind != FileKind::Symlink || (keeps_link && !args.dereference) {
@@ -191,7 +177,7 @@ async fn read_rows(
     fs: &Fs,
     dir: &TypedPath,
     options: &WalkOptions,
-) -> Result<Vec<ListRow>, yfs_vfs::FsError> {
+) -> Result<Vec<ListRow>, FsError> {
     let mut rows = Vec::new();
     if args.all {
         for (name, path) in

@@ -2,15 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use clap::Args;
-use serde_json::json;
-
-use crate::{
-    args::CliArgs,
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::counted,
-};
+use crate::{args::CliArgs, prelude::*};
 
 const HELP: &str = "\
 Writes yfs.1 and a page for each command, such as yfs-edit.1. Existing pages are replaced.
@@ -50,9 +42,8 @@ pub(crate) async fn run(args: ManArgs, context: &mut CommandContext) -> Result {
         n_pages += 1;
     }
     let dir = dir.display().to_string();
-    if context.out.json {
-        return context.out.json_line(&json!({ "dir": dir, "pages": n_pages }));
-    }
-    context.remark(&format!("{} written to {dir}", counted(n_pages, "page", "pages")));
-    Ok(())
+    context.conclude(
+        &json!({ "dir": dir, "pages": n_pages }),
+        &format!("{} written to {dir}", counted(n_pages, "page", "pages")),
+    )
 }

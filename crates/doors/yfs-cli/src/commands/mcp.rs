@@ -2,15 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs_agent::approval::DirectoryApprovals;
 use yfs_mcp::{McpProfile, McpServer, serve_stdio, serve_stdio_reporting};
 
 use super::agent_files::{self, AgentArgs, print_remark};
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Speaks the Model Context Protocol on standard input and output, for a client that starts the command

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::{Workspace, WorkspaceError, WorkspaceOptions, clock::new_step};
+use yfs::{WorkspaceError, WorkspaceOptions, clock::new_step};
 use yfs_mirror::{
     ChangeCounts, Mirror, MirrorError, MirrorNotice, MirrorOptions, MirrorReport, NoticeReason,
     TrustPolicy,
@@ -14,10 +12,9 @@ use yfs_mirror::{
 pub(crate) use crate::discover::mirrored_directory;
 use crate::{
     commands::{clone, init},
-    context::CommandContext,
     discover,
-    errors::{CommandError, DAMAGE_HINT, Result},
-    format_text::{counted, parse_size},
+    errors::DAMAGE_HINT,
+    prelude::*,
     settings,
     stop_signal::wait_for_signal,
 };
@@ -273,8 +270,9 @@ pub(crate) fn print_notice(
     context: &mut CommandContext,
 ) -> Result {
     if context.out.json {
-        let value = json!({ "path": path.to_string_lossy(), "why": why.to_string() });
-        context.out.json_line(&value)?;
+        context
+            .out
+            .json_line(&json!({ "path": path.to_string_lossy(), "why": why.to_string() }))?;
         return context.out.flush();
     }
     context.remark(&format!("{}: {why}", path.display()));

@@ -1,15 +1,8 @@
 //! `yfs mkdir`: creates directories.
 
-use clap::Args;
-use serde_json::json;
-use yfs_vfs::{FsCode, MkdirOptions};
+use yfs_vfs::MkdirOptions;
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    mode::ModeChange,
-    typed_path::TypedPath,
-};
+use crate::{mode::ModeChange, prelude::*};
 
 const HELP: &str = "\
 Examples:
@@ -67,14 +60,11 @@ async fn create(
     let hint = "-p creates missing parents";
     created.map_err(|error| CommandError::hinted(error, FsCode::ENOENT, hint))?;
     for directory in missing {
-        let line =
-            context.out.safe(&format!("mkdir: created directory '{directory}'")).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&format!("mkdir: created directory '{directory}'"))?;
     }
     if context.out.json {
         let id = fs.stat(&path.path).await?.id;
-        let value = json!({ "path": path.path.as_str(), "id": id.as_str() });
-        context.out.json_line(&value)?;
+        context.out.json_line(&json!({ "path": path.path.as_str(), "id": id.as_str() }))?;
     }
     Ok(())
 }

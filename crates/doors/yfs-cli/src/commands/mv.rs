@@ -1,15 +1,13 @@
 //! `yfs mv`: moves and renames files. They keep their history, and stay open in editors.
 
-use clap::Args;
-use yfs_vfs::{FsCode, FsError, MoveOptions, Op};
+use yfs_vfs::MoveOptions;
 
 use crate::{
     commands::{
         confirm_prompt::quoted,
         transfer_operands::{PathTransfer, TransferArgs, require_directory},
     },
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -78,8 +76,7 @@ async fn move_one(
     }
     if args.verbose && !context.out.json {
         let line = format!("renamed {}", transfer.describe());
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     transfer.report(context)
 }

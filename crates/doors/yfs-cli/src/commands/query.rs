@@ -3,19 +3,13 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
 use yfs_agent::json_query::{
     DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect,
 };
 use yfs_vfs::CancellationToken;
 
 use crate::{
-    commands::input_content::read_host,
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::parse_size,
-    json_query_runner,
-    parse_time::parse_duration,
+    commands::input_content::read_host, json_query_runner, parse_time::parse_duration, prelude::*,
 };
 
 const HELP: &str = "\
@@ -167,8 +161,9 @@ async fn query(
         let results: Vec<Value> = results
             .map(|line| serde_json::from_str(line).unwrap_or_else(|_| Value::from(line)))
             .collect();
-        let answer = json!({ "path": path, "results": results, "truncated": found.truncated });
-        return context.out.json_line(&answer);
+        return context
+            .out
+            .json_line(&json!({ "path": path, "results": results, "truncated": found.truncated }));
     }
     context.out.safe_lines(&found.text)?;
     if found.truncated {

@@ -1,14 +1,6 @@
 //! `yfs readlink`: prints the targets of links.
 
-use clap::Args;
-use serde_json::json;
-use yfs_vfs::{FsCode, FsError};
-
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Examples:
@@ -42,8 +34,7 @@ pub(crate) async fn run(args: ReadlinkArgs, context: &mut CommandContext) -> Res
         };
         match target {
             Ok(target) if context.out.json => {
-                let value = json!({ "path": path.path.as_str(), "target": target });
-                context.out.json_line(&value)?;
+                context.out.json_line(&json!({ "path": path.path.as_str(), "target": target }))?;
             }
             Ok(target) => {
                 let target = context.out.safe(&target).into_owned();

@@ -1,18 +1,13 @@
 //! `yfs rm`: moves files to the trash.
 
-use clap::Args;
-use serde_json::json;
-use yfs_vfs::{FileKind, FileSystemExt, FsCode, FsError, Op, RemoveOptions, Stat, WalkOptions};
+use yfs_vfs::{FileSystemExt, RemoveOptions, Stat, WalkOptions};
 
 use crate::{
     commands::{
         confirm_prompt::{confirm, quoted},
         transfer_operands::require_directory,
     },
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    format_text::counted,
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -100,12 +95,10 @@ async fn remove(args: &RmArgs, context: &mut CommandContext, fs: &Fs, path: &Typ
     let options = RemoveOptions { recursive: args.recursive, force: args.force };
     fs.rm(&path.path, &options).await?;
     if context.out.json {
-        let value = json!({ "path": path.path.as_str(), "removed": was_there });
-        context.out.json_line(&value)?;
+        context.out.json_line(&json!({ "path": path.path.as_str(), "removed": was_there }))?;
     } else if args.verbose {
         for line in lines {
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(&line)?;
         }
     }
     Ok(())

@@ -1,14 +1,8 @@
 //! `yfs rmdir`: moves empty directories to the trash.
 
-use clap::Args;
-use serde_json::json;
-use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
+use yfs_vfs::RemoveOptions;
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 A directory with content stays; `yfs rm -r` removes it.
@@ -75,8 +69,7 @@ async fn remove_empty(
             context.out.json_line(&json!({ "path": path.path.as_str(), "removed": true }))?;
         } else if args.verbose {
             let line = format!("rmdir: removing directory, '{}'", path.typed);
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(&line)?;
         }
         let typed = path.typed.trim_end_matches('/');
         let above = typed.rsplit_once('/').map(|(above, _)| above.trim_end_matches('/'));

@@ -7,15 +7,9 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::json;
 use tokio::runtime::Handle;
-use yfs::{
-    ImportOptions, Workspace, WorkspaceError, WorkspaceOptions,
-    workspace::conflicts::ConflictReport,
-};
-use yfs_engine::path::VPath;
+use yfs::{ImportOptions, WorkspaceError, WorkspaceOptions, workspace::conflicts::ConflictReport};
 use yfs_mirror::Mirror;
 use yfs_server::{
     ServeOptions, Server,
@@ -25,10 +19,8 @@ use yfs_server::{
 
 use crate::{
     commands::{import, init, mirror},
-    context::CommandContext,
-    discover,
-    errors::{CommandError, Result},
-    json_query_runner,
+    discover, json_query_runner,
+    prelude::*,
     progress::CommandProgress,
     settings,
     stop_signal::wait_for_signal,
@@ -166,12 +158,11 @@ async fn serve(
 /// Prints a conflict that a replica's changes caused.
 fn print_conflict(conflict: &ConflictReport, context: &mut CommandContext) -> Result {
     if context.out.json {
-        let value = json!({
+        context.out.json_line(&json!({
             "path": conflict.path,
             "conflict": conflict.kind.as_str(),
             "why": conflict.detail,
-        });
-        context.out.json_line(&value)?;
+        }))?;
         return context.out.flush();
     }
     let path = context.out.safe(&conflict.path).into_owned();
@@ -215,15 +206,14 @@ fn announce(
         false => Some(keys.issue(&AccessGrant::owner(context.actor()))?),
     };
     if context.out.json {
-        let value = json!({
+        context.out.json_line(&json!({
             "url": url,
             "sync": format!("{ws}/sync"),
             "collab": format!("{ws}/collab"),
             "workspace": id,
             "token": token,
             "link": link(&url, token.as_deref()),
-        });
-        context.out.json_line(&value)?;
+        }))?;
     } else {
         if !address.ip().is_loopback() {
             context.remark(

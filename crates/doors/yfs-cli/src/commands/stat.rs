@@ -1,15 +1,8 @@
 //! `yfs stat`: prints the metadata of files.
 
-use clap::Args;
-use yfs_vfs::{FileKind, FsError, Op, Stat};
+use yfs_vfs::Stat;
 
-use crate::{
-    commands::transfer_operands::require_found_directory,
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    json, mode, parse_time,
-    typed_path::TypedPath,
-};
+use crate::{commands::transfer_operands::require_found_directory, mode, prelude::*};
 
 const HELP: &str = "\
 Times are in the zone of TZ, or else of the system. %y and %w have milliseconds.
@@ -63,8 +56,7 @@ async fn describe(
     require_found_directory(fs, path, Op::Stat).await?;
     let (stat, target) = read_stat(fs, path, args.dereference).await?;
     if context.out.json {
-        let value = json::stat(path.path.as_str(), &stat, target.as_deref());
-        return context.out.json_line(&value);
+        return context.out.json_line(&json::stat(path.path.as_str(), &stat, target.as_deref()));
     }
     if let Some(format) = &args.format {
         let text = formatted(format, path, &stat, target.as_deref())?;
@@ -95,7 +87,7 @@ async fn describe(
         context.out.line(&format!(" Version: {version}"))?;
     }
     if !stat.metadata.is_empty() {
-        let metadata = serde_json::Value::Object(stat.metadata.clone());
+        let metadata = Value::Object(stat.metadata.clone());
         context.out.line(&format!("Metadata: {metadata}"))?;
     }
     Ok(())

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use clap::Args;
-use serde_json::json;
-use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, Workspace};
-use yfs_engine::{id::FileId, path::VPath};
+use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions};
+use yfs_engine::id::FileId;
 use yfs_mirror::{Mirror, NoticeReason, PendingDeletions, untrusted_files::is_risky};
 use yfs_replica::client::RemoteServer;
 
@@ -15,10 +13,8 @@ use crate::{
         mirror,
         mirrored_sides::{ChangedSide, MirroredSides},
     },
-    context::CommandContext,
-    errors::Result,
-    format_text::counted,
     output::TextRole,
+    prelude::*,
     settings,
 };
 

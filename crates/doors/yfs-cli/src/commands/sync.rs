@@ -9,10 +9,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use clap::Args;
-use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::Workspace;
 use yfs_engine::id::FileId;
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
@@ -23,9 +20,8 @@ use yfs_replica::{
 
 use crate::{
     commands::{clone, mirror},
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{parse_size, sentence_size},
+    format_text::sentence_size,
+    prelude::*,
     progress::CommandProgress,
     settings,
     stop_signal::wait_for_signal,

@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use clap::Args;
-use yfs_vfs::{ChangeCursor, ChangesOptions, FsCode};
+use yfs_vfs::{ChangeCursor, ChangesOptions};
 
 use crate::{
     commands::head::{self, CutRule, HeadingMode, SignedCount, end_of_first, start_of_last},
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\

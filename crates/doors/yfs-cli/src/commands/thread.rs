@@ -4,20 +4,14 @@ mod files;
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use yfs_engine::path::VPath;
-use yfs_threads::{NamespaceStrategy, RetentionPolicy, ThreadError, ThreadInfo, Threads};
-use yfs_wire::{ArchivedThreadJson, RetentionReportJson, Rfc3339Time, ThreadJson, ThreadStatsJson};
+use yfs_threads::{NamespaceStrategy, ThreadError, Threads};
+use yfs_wire::{
+    RemovedThreadJson, RetentionReportJson, RetentionRules, Rfc3339Time, ThreadFileRequest,
+    ThreadJson, ThreadOpening, ThreadRequest, ThreadResponse,
+};
 
 use self::files::ThreadFileCommand;
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{counted, human_size, parse_size},
-    json,
-    parse_time::{self, parse_duration},
-};
+use crate::{parse_time::parse_duration, prelude::*};
 
 const HELP: &str = "\
 A thread is a directory with a tree of files of its own, by default below /threads. Paths of its
@@ -111,23 +105,11 @@ enum ThreadCommand {
         if_missing: bool,
     },
     /// Describe threads
-    Show {
-        /// The threads
-        #[arg(value_name = "THREAD", required = true)]
-        ids: Vec<String>,
-    },
+    Show(ThreadIdsArgs),
     /// Print the directory of a thread in the workspace
-    Path {
-        /// The thread
-        #[arg(value_name = "THREAD")]
-        id: String,
-    },
+    Path(ThreadIdArgs),
     /// Count the files and directories of a thread, and the bytes of the files
-    Stats {
-        /// The thread
-        #[arg(value_name = "THREAD")]
-        id: String,
-    },
+    Stats(ThreadIdArgs),
     /// Create a thread with the present files of another, and print its directory
     Fork {
         /// The thread with the files
@@ -138,29 +120,13 @@ enum ThreadCommand {
         to: String,
     },
     /// Make threads read-only, and leave them out of lists
-    Archive {
-        /// The threads
-        #[arg(value_name = "THREAD", required = true)]
-        ids: Vec<String>,
-    },
+    Archive(ThreadIdsArgs),
     /// Make archived threads writable again
-    Unarchive {
-        /// The threads
-        #[arg(value_name = "THREAD", required = true)]
-        ids: Vec<String>,
-    },
+    Unarchive(ThreadIdsArgs),
     /// Move threads to the trash, with their files
-    Delete {
-        /// The threads
-        #[arg(value_name = "THREAD", required = true)]
-        ids: Vec<String>,
-    },
+    Delete(ThreadIdsArgs),
     /// Restore threads from the trash: of each id the one deleted last
-    Restore {
-        /// The threads
-        #[arg(value_name = "THREAD", required = true)]
-        ids: Vec<String>,
-    },
+    Restore(ThreadIdsArgs),
     /// Move threads to the trash that are old, or too much together
     #[command(group = clap::ArgGroup::new("limits").required(true).multiple(true))]
     Prune {
@@ -182,53 +148,83 @@ enum ThreadCommand {
     File(ThreadFileCommand),
 }
 
+/// A thread.
+#[derive(Debug, Args)]
+struct ThreadIdArgs {
+    /// The thread
+    #[arg(value_name = "THREAD")]
+    id: String,
+}
+
+/// Threads.
+#[derive(Debug, Args)]
+struct ThreadIdsArgs {
+    /// The threads
+    #[arg(value_name = "THREAD", required = true)]
+    ids: Vec<String>,
+}
+
 /// Runs `yfs thread`.
 pub(crate) async fn run(args: ThreadArgs, context: &mut CommandContext) -> Result {
     let place = args.place;
-    match args.command {
-        ThreadCommand::List { long, all } => list(context, &place, long, all).await,
-        ThreadCommand::New { ids, if_missing } => create(context, &place, &ids, if_missing).await,
-        ThreadCommand::Show { ids } => show(context, &place, &ids).await,
-        ThreadCommand::Path { id } => print_path(context, &place, &id).await,
-        ThreadCommand::Stats { id } => print_stats(context, &place, &id).await,
-        ThreadCommand::Fork { from, to } => {
-            let threads = place.writable(context)?;
-            threads.fork(&from, &to).await?;
-            print_created(context, &threads.info(&to).await?)
+    let (requests, is_long) = match args.command {
+        ThreadCommand::Path(ThreadIdArgs { id }) => return print_path(context, &place, &id).await,
+        ThreadCommand::Stats(ThreadIdArgs { id }) => {
+            return files::serve(context, &place, &id, vec![ThreadFileRequest::Stats], true).await;
         }
-        ThreadCommand::Archive { ids } => archive(context, &place, &ids, true).await,
-        ThreadCommand::Unarchive { ids } => archive(context, &place, &ids, false).await,
-        ThreadCommand::Delete { ids } => delete(context, &place, &ids).await,
-        ThreadCommand::Restore { ids } => restore(context, &place, &ids).await,
-        ThreadCommand::Prune { older_than, max_size, all, dry_run } => {
-            let policy = RetentionPolicy {
-                max_age: older_than,
-                max_bytes: max_size,
-                archived: all,
-                dry_run,
+        ThreadCommand::File(command) => return files::run(command, &place, context).await,
+        ThreadCommand::List { long, all } => (vec![ThreadRequest::List { archived: all }], long),
+        ThreadCommand::New { ids, if_missing } => {
+            let open = |id| match if_missing {
+                true => ThreadOpening::Open { id },
+                false => ThreadOpening::Create { id },
             };
-            prune(context, &place, &policy).await
+            (ids.into_iter().map(open).map(ThreadRequest::Open).collect(), false)
         }
-        ThreadCommand::File(command) => files::run(command, &place, context).await,
+        ThreadCommand::Show(threads) => (threads.each(|id| ThreadRequest::Info { id }), true),
+        ThreadCommand::Fork { from, to } => {
+            (vec![ThreadRequest::Open(ThreadOpening::Fork { from, to })], false)
+        }
+        ThreadCommand::Archive(ids) => (ids.each(|id| ThreadRequest::Archive { id }), false),
+        ThreadCommand::Unarchive(ids) => (ids.each(|id| ThreadRequest::Unarchive { id }), false),
+        ThreadCommand::Delete(ids) => (ids.each(|id| ThreadRequest::Delete { id }), false),
+        ThreadCommand::Restore(ids) => {
+            (ids.each(|id| ThreadRequest::Open(ThreadOpening::Restore { id })), false)
+        }
+        ThreadCommand::Prune { older_than, max_size, all: archived, dry_run } => {
+            let older_than_ms = older_than.map(|age| age.as_millis() as f64);
+            let max_size = max_size.map(|size| size as f64);
+            let rules = RetentionRules { older_than_ms, max_size, archived, dry_run };
+            (vec![ThreadRequest::Prune(rules)], false)
+        }
+    };
+    // A dry run writes nothing, and works in a read-only directory.
+    let threads = place.open(context, requests.iter().any(ThreadRequest::writes))?;
+    for request in requests {
+        let id = match &request {
+            ThreadRequest::Delete { id } => id.clone(),
+            _ => String::new(),
+        };
+        let served = request.serve(&threads, parse_time::now()).await.map_err(CommandError::from);
+        let part = served.and_then(|served| print(context, served, is_long, &id));
+        context.continue_after(part)?;
+    }
+    Ok(())
+}
+
+impl ThreadIdsArgs {
+    /// Makes a request for each thread.
+    fn each(self, request: fn(String) -> ThreadRequest) -> Vec<ThreadRequest> {
+        self.ids.into_iter().map(request).collect()
     }
 }
 
 impl ThreadPlaceArgs {
-    /// Opens the threads for reading.
-    fn readable(&self, context: &mut CommandContext) -> Result<Threads> {
-        let workspace = context.readable()?;
-        self.threads(context, Threads::open(&workspace))
-    }
-
-    /// Opens the threads for reading and writing.
-    fn writable(&self, context: &mut CommandContext) -> Result<Threads> {
-        let workspace = context.writable()?;
-        self.threads(context, Threads::open(&workspace))
-    }
-
-    fn threads(&self, context: &CommandContext, threads: Threads) -> Result<Threads> {
+    /// Opens the threads for reading, or for writing, too.
+    fn open(&self, context: &mut CommandContext, writes: bool) -> Result<Threads> {
+        let workspace = if writes { context.writable()? } else { context.readable()? };
         let root = context.path(&self.root)?.path;
-        let threads = threads.acting_for(context.actor()).in_directory(root);
+        let threads = Threads::open(&workspace).acting_for(context.actor()).in_directory(root);
         Ok(threads.with_strategy(self.namespace.clone()))
     }
 }
@@ -238,33 +234,50 @@ fn parse_namespace(text: &str) -> Result<NamespaceStrategy, String> {
     NamespaceStrategy::parse(text).map_err(|error| error.to_string())
 }
 
-async fn list(
+/// Prints the answer to a request. `deleted` is the id of the thread that it deleted.
+fn print(
     context: &mut CommandContext,
-    place: &ThreadPlaceArgs,
-    long: bool,
-    all: bool,
+    served: ThreadResponse<Rfc3339Time>,
+    is_long: bool,
+    deleted: &str,
 ) -> Result {
-    let infos = place.readable(context)?.list(all).await?;
-    let cells = infos.iter().map(|info| {
-        let n_files = counted(info.totals.n_files, "file", "files");
-        [n_files, human_size(info.totals.n_bytes)]
-    });
+    match served {
+        ThreadResponse::Threads(list) => print_list(context, &list.threads, is_long),
+        ThreadResponse::Removed => {
+            context.out.json_only(&json!({ "id": deleted, "deleted": true }))
+        }
+        served if context.out.json => context.out.json_line(&served),
+        ThreadResponse::Thread(thread) if is_long => print_info(context, &thread),
+        ThreadResponse::Thread(thread) => context.out.safe_line(&thread.path),
+        ThreadResponse::Retention(report) => print_retention(context, &report),
+        _ => Ok(()),
+    }
+}
+
+fn print_list(
+    context: &mut CommandContext,
+    threads: &[ThreadJson<Rfc3339Time>],
+    long: bool,
+) -> Result {
+    let cells = threads
+        .iter()
+        .map(|thread| [counted(thread.files, "file", "files"), human_size(thread.bytes)]);
     let cells: Vec<[String; 2]> = cells.collect();
     let width = |column: usize| cells.iter().map(|cells| cells[column].len()).max().unwrap_or(0);
     let (files_width, size_width) = (width(0), width(1));
-    for (info, [n_files, size]) in infos.iter().zip(&cells) {
+    for (thread, [n_files, size]) in threads.iter().zip(&cells) {
         if context.out.json {
-            context.out.json_line(&describe(info))?;
+            context.out.json_line(&json::value(thread))?;
             continue;
         }
-        let mut line = context.out.safe(&info.id).into_owned();
+        let mut line = context.out.safe(&thread.id).into_owned();
         if long {
-            let time = parse_time::short(info.changed, parse_time::now());
+            let time = parse_time::short(thread.changed.0, parse_time::now());
             line = format!("{n_files:>files_width$}  {size:>size_width$}  {time}  {line}");
-            if let Some(from) = &info.forked_from {
+            if let Some(from) = &thread.forked_from {
                 line += &format!("  (fork of {})", context.out.safe(from));
             }
-            if info.archived.is_some() {
+            if thread.archived.is_some() {
                 line += "  (archived)";
             }
         }
@@ -273,181 +286,44 @@ async fn list(
     Ok(())
 }
 
-async fn create(
-    context: &mut CommandContext,
-    place: &ThreadPlaceArgs,
-    ids: &[String],
-    if_missing: bool,
-) -> Result {
-    let threads = place.writable(context)?;
-    for id in ids {
-        let created = match threads.create(id).await {
-            Err(ThreadError::Exists(_)) if if_missing => Ok(()),
-            created => created.map(drop),
-        };
-        let info = match created {
-            Ok(()) => threads.info(id).await,
-            Err(error) => Err(error),
-        };
-        let part = info.map_err(CommandError::from);
-        let part = part.and_then(|info| print_created(context, &info));
-        context.continue_after(part)?;
-    }
-    Ok(())
-}
-
-async fn show(context: &mut CommandContext, place: &ThreadPlaceArgs, ids: &[String]) -> Result {
-    let threads = place.readable(context)?;
-    for id in ids {
-        let info = threads.info(id).await.map_err(CommandError::from);
-        let part = info.and_then(|info| print_info(context, &info));
-        context.continue_after(part)?;
-    }
-    Ok(())
-}
-
-fn print_info(context: &mut CommandContext, info: &ThreadInfo) -> Result {
-    if context.out.json {
-        return context.out.json_line(&describe(info));
-    }
+fn print_info(context: &mut CommandContext, thread: &ThreadJson<Rfc3339Time>) -> Result {
     let mut rows = vec![
-        ("Thread", info.id.clone()),
-        ("Path", info.path.to_string()),
-        ("Created", parse_time::long(info.created)),
-        ("Changed", parse_time::long(info.changed)),
+        ("Thread", thread.id.clone()),
+        ("Path", thread.path.clone()),
+        ("Created", parse_time::long(thread.created.0)),
+        ("Changed", parse_time::long(thread.changed.0)),
     ];
-    rows.extend(info.archived.map(|at| ("Archived", parse_time::long(at))));
-    rows.extend(info.forked_from.clone().map(|from| ("Fork of", from)));
-    rows.push(("Files", info.totals.n_files.to_string()));
-    rows.push(("Directories", info.totals.n_directories.to_string()));
-    rows.push(("Bytes", info.totals.n_bytes.to_string()));
-    print_rows(context, &rows)
+    rows.extend(thread.archived.map(|at| ("Archived", parse_time::long(at.0))));
+    rows.extend(thread.forked_from.clone().map(|from| ("Fork of", from)));
+    rows.push(("Files", thread.files.to_string()));
+    rows.push(("Directories", thread.directories.to_string()));
+    rows.push(("Bytes", thread.bytes.to_string()));
+    context.out.rows(11, &rows)
+}
+
+fn print_retention(
+    context: &mut CommandContext,
+    report: &RetentionReportJson<Rfc3339Time>,
+) -> Result {
+    for RemovedThreadJson { thread, reason } in &report.removed {
+        let time = parse_time::short(thread.changed.0, parse_time::now());
+        let size = human_size(thread.bytes);
+        context
+            .out
+            .line(&format!("{reason:<4}  {size:>5}  {time}  {}", context.out.safe(&thread.id)))?;
+    }
+    let would = if report.dry_run { "would be deleted" } else { "deleted" };
+    let n_removed = counted(report.removed.len() as u64, "thread", "threads");
+    let kept = human_size(report.kept_bytes);
+    context.remark(&format!("{n_removed} {would}, {} kept ({kept})", report.kept));
+    Ok(())
 }
 
 async fn print_path(context: &mut CommandContext, place: &ThreadPlaceArgs, id: &str) -> Result {
-    let threads = place.readable(context)?;
-    let directory = threads.existing(id).await?.rooted().directory_path();
+    let directory = place.open(context, false)?.existing(id).await?.rooted().directory_path();
     let path = directory.ok_or_else(|| ThreadError::Missing(id.to_owned()))?;
     if context.out.json {
         return context.out.json_line(&json!({ "id": id, "path": path.as_str() }));
     }
-    print_directory(context, &path)
-}
-
-async fn print_stats(context: &mut CommandContext, place: &ThreadPlaceArgs, id: &str) -> Result {
-    let thread = place.readable(context)?.existing(id).await?;
-    let stats = thread.files().file_stats().await?;
-    if context.out.json {
-        return context.out.json_line(&json::value(&ThreadStatsJson::new(id, &stats)));
-    }
-    let rows = [
-        ("Files", stats.file_count.to_string()),
-        ("Directories", stats.directory_count.to_string()),
-        ("Bytes", stats.total_size.to_string()),
-    ];
-    print_rows(context, &rows)
-}
-
-async fn archive(
-    context: &mut CommandContext,
-    place: &ThreadPlaceArgs,
-    ids: &[String],
-    archived: bool,
-) -> Result {
-    let threads = place.writable(context)?;
-    for id in ids {
-        let at = archived.then(parse_time::now);
-        let part = threads.set_archived(id, at).await.map_err(CommandError::from);
-        let part = part.and_then(|at| {
-            let archived = at.map(Rfc3339Time::from);
-            let described = ArchivedThreadJson { id: id.clone(), archived };
-            print_json_only(context, &json::value(&described))
-        });
-        context.continue_after(part)?;
-    }
-    Ok(())
-}
-
-async fn delete(context: &mut CommandContext, place: &ThreadPlaceArgs, ids: &[String]) -> Result {
-    let threads = place.writable(context)?;
-    for id in ids {
-        let part = threads.delete(id).await.map_err(CommandError::from);
-        let deleted = json!({ "id": id, "deleted": true });
-        let part = part.and_then(|()| print_json_only(context, &deleted));
-        context.continue_after(part)?;
-    }
-    Ok(())
-}
-
-async fn restore(context: &mut CommandContext, place: &ThreadPlaceArgs, ids: &[String]) -> Result {
-    let threads = place.writable(context)?;
-    for id in ids {
-        let info = match threads.restore(id).await {
-            Ok(_) => threads.info(id).await,
-            Err(error) => Err(error),
-        };
-        let part = info.map_err(CommandError::from);
-        let part = part.and_then(|info| print_created(context, &info));
-        context.continue_after(part)?;
-    }
-    Ok(())
-}
-
-async fn prune(
-    context: &mut CommandContext,
-    place: &ThreadPlaceArgs,
-    policy: &RetentionPolicy,
-) -> Result {
-    // A dry run writes nothing, and works in a read-only directory.
-    let threads = match policy.dry_run {
-        true => place.readable(context)?,
-        false => place.writable(context)?,
-    };
-    let report = threads.prune(policy, parse_time::now()).await?;
-    if context.out.json {
-        let described = RetentionReportJson::<Rfc3339Time>::new(&report, policy.dry_run);
-        return context.out.json_line(&json::value(&described));
-    }
-    for thread in &report.removed {
-        let time = parse_time::short(thread.info.changed, parse_time::now());
-        let reason = thread.reason.name();
-        let id = context.out.safe(&thread.info.id).into_owned();
-        let size = human_size(thread.info.totals.n_bytes);
-        context.out.line(&format!("{reason:<4}  {size:>5}  {time}  {id}"))?;
-    }
-    let would = if policy.dry_run { "would be deleted" } else { "deleted" };
-    let n_removed = counted(report.removed.len() as u64, "thread", "threads");
-    let kept = human_size(report.kept_bytes);
-    context.remark(&format!("{n_removed} {would}, {} kept ({kept})", report.n_kept));
-    Ok(())
-}
-
-/// Prints a thread that a command has made: its directory, or its description as JSON.
-fn print_created(context: &mut CommandContext, info: &ThreadInfo) -> Result {
-    match context.out.json {
-        true => context.out.json_line(&describe(info)),
-        false => print_directory(context, &info.path),
-    }
-}
-
-fn print_directory(context: &mut CommandContext, path: &VPath) -> Result {
-    let path = context.out.safe(path.as_str()).into_owned();
-    context.out.line(&path)
-}
-
-fn print_json_only(context: &mut CommandContext, value: &Value) -> Result {
-    if context.out.json { context.out.json_line(value) } else { Ok(()) }
-}
-
-/// Prints names and values, one pair per line.
-fn print_rows(context: &mut CommandContext, rows: &[(&str, String)]) -> Result {
-    for (name, value) in rows {
-        let line = format!("{name:>11}: {}", context.out.safe(value));
-        context.out.line(&line)?;
-    }
-    Ok(())
-}
-
-fn describe(info: &ThreadInfo) -> Value {
-    json::value(&ThreadJson::<Rfc3339Time>::from(info))
+    context.out.safe_line(path.as_str())
 }

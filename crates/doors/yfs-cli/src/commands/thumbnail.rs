@@ -3,14 +3,9 @@
 use std::{fs, path::PathBuf};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use clap::Args;
-use serde_json::json;
 use yfs_threads::{ImageThumbnail, ThumbnailBox, cached_thumbnail};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 The picture keeps the proportions of the image, and is JPEG, or PNG if the image is not opaque. It

@@ -2,22 +2,14 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
 use nanoid::nanoid;
-use serde_json::{Value, json};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     id::ID_ALPHABET,
-    path::VPath,
-    time::Millis,
 };
 use yfs_server::access::{AccessGrant, GrantRights, TokenKeys};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    parse_time,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 A token is a signed text that states what it grants. Only servers of this workspace accept it.
@@ -122,10 +114,7 @@ pub(crate) async fn run(args: TokenArgs, context: &mut CommandContext) -> Result
                 Some(id) => keys.revoke(id)?,
                 None => keys.revoke_all()?,
             }
-            if context.out.json {
-                context.out.json_line(&json!({ "revoked": id.as_deref().unwrap_or("all") }))?;
-            }
-            Ok(())
+            context.out.json_only(&json!({ "revoked": id.as_deref().unwrap_or("all") }))
         }
     }
 }
@@ -183,8 +172,7 @@ fn list(keys: &TokenKeys, context: &mut CommandContext) -> Result {
             "active" => summary(&issued.grant),
             state => format!("{} ({state})", summary(&issued.grant)),
         };
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }
@@ -229,8 +217,7 @@ fn print_grant(grant: &AccessGrant, token: Option<&str>, context: &mut CommandCo
         }
         return context.out.json_line(&value);
     }
-    let text = context.out.safe(&summary(grant)).into_owned();
-    context.out.line(&text)
+    context.out.safe_line(&summary(grant))
 }
 
 #[cfg(test)]

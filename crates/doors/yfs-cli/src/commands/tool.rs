@@ -3,16 +3,12 @@
 use std::{io, path::PathBuf};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use clap::Args;
 use serde_json::{Map, Value, json};
 use yfs_agent::{CallContext, ReplyBlock, ToolDefinition, ToolReply};
 use yfs_mcp::{ClientIdentity, OpenedSession};
 
 use super::agent_files::{self, AgentArgs};
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Calls one of the tools that `yfs mcp` offers, with the same profiles, texts and permission rules.
@@ -114,8 +110,9 @@ fn print(reply: &ToolReply, context: &mut CommandContext) -> Result {
     if context.out.json {
         let (text, structured) = (text_of(reply), &reply.structured);
         let is_error = reply.is_error;
-        let shown = json!({ "text": text, "structured": structured, "is_error": is_error });
-        context.out.json_line(&shown)?;
+        context
+            .out
+            .json_line(&json!({ "text": text, "structured": structured, "is_error": is_error }))?;
     } else if reply.is_error {
         return Err(CommandError::other(text_of(reply)));
     } else {

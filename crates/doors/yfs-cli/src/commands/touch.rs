@@ -1,18 +1,10 @@
 //! `yfs touch`: sets modification times, and creates missing files.
 
 use bytes::Bytes;
-use clap::Args;
-use yfs_engine::path::{MAX_LINKS, VPath};
-use yfs_engine::time::Millis;
-use yfs_vfs::{CreateMode, FileKind, FileSystemExt, FsCode, FsError, Op, WriteOptions};
+use yfs_engine::path::MAX_LINKS;
+use yfs_vfs::{CreateMode, FileSystemExt, WriteOptions};
 
-use crate::{
-    commands::transfer_operands::require_found_directory,
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    json, parse_time,
-    typed_path::TypedPath,
-};
+use crate::{commands::transfer_operands::require_found_directory, prelude::*};
 
 const HELP: &str = "\
 A date without a time zone is in the zone of TZ, or else of the system. A file has one time, so -a

@@ -1,15 +1,9 @@
 //! The destinations of `mv`, `cp` and `ln`: as in POSIX, into a directory that exists, otherwise at
 //! the path itself.
 
-use clap::Args;
-use serde_json::json;
-use yfs_vfs::{FileKind, FsCode, FsError, Op};
-
 use crate::{
     commands::confirm_prompt::{confirm, quoted},
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 /// The arguments that `mv` and `cp` share.
@@ -101,8 +95,7 @@ impl PathTransfer {
     pub(crate) fn report(&self, context: &mut CommandContext) -> Result {
         if context.out.json {
             let (from, to) = (self.from.path.as_str(), self.to.path.as_str());
-            let value = json!({ "from": from, "to": to });
-            context.out.json_line(&value)?;
+            context.out.json_line(&json!({ "from": from, "to": to }))?;
         }
         Ok(())
     }

@@ -2,18 +2,11 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use yfs::TrashEntry;
-use yfs_engine::{id::FileId, time::Millis};
+use yfs_engine::id::FileId;
 use yfs_wire::{ExpireReportJson, Rfc3339Time, TrashEntryJson};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    json, parse_time,
-    pattern::fnmatch,
-};
+use crate::{pattern::fnmatch, prelude::*};
 
 const HELP: &str = "\
 ITEM is the id that `yfs trash ls` prints, or the former path. If several removed files had the same
@@ -181,12 +174,12 @@ fn restore(
     for entry in chosen.iter().filter(|entry| restored.insert(entry.id.clone())) {
         match workspace.trash().restore(&entry.id, to.as_ref()) {
             Ok(path) if context.out.json => {
-                let value = json!({ "id": entry.id.as_str(), "path": path.as_str() });
-                context.out.json_line(&value)?;
+                context
+                    .out
+                    .json_line(&json!({ "id": entry.id.as_str(), "path": path.as_str() }))?;
             }
             Ok(path) => {
-                let path = context.out.safe(path.as_str()).into_owned();
-                context.out.line(&path)?;
+                context.out.safe_line(path.as_str())?;
             }
             Err(failure) => context.fail(&failure.into()),
         }

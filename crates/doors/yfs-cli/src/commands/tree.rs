@@ -1,16 +1,8 @@
 //! `yfs tree`: shows a directory as a tree.
 
-use clap::Args;
-use serde_json::{Value, json};
-use yfs_vfs::{FileKind, FileSystemExt, WalkEntry, WalkOptions};
+use yfs_vfs::{FileSystemExt, WalkEntry, WalkOptions};
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-    format_text::counted,
-    json,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Examples:

@@ -4,17 +4,15 @@ mod choose_steps;
 
 use std::io::{self, IsTerminal};
 
-use clap::Args;
-use serde_json::json;
 use yfs::{
-    Workspace, WorkspaceError,
+    WorkspaceError,
     workspace::{
         change_list::{HistoryChange, HistoryEntry},
         undo::{RefusedUndo, UndoOutcome},
     },
 };
 use yfs_agent::history::is_label_of_session;
-use yfs_engine::{actor::Actor, time::Millis};
+use yfs_engine::actor::Actor;
 use yfs_mirror::Mirror;
 
 use self::choose_steps::choose;
@@ -23,11 +21,8 @@ use crate::{
         confirm_prompt::confirm,
         mirror::{self, mirrored_directory},
     },
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::counted,
     history_steps::HistoryStep,
-    parse_time,
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -1,13 +1,8 @@
 //! `yfs versions`: lists, prints, compares and restores earlier versions of a file.
 
-use clap::{Args, Subcommand};
-use serde_json::json;
-use yfs::{
-    Workspace,
-    workspace::{
-        version_thinning::thin_versions,
-        versions::{VersionInfo, VersionSelector},
-    },
+use yfs::workspace::{
+    version_thinning::thin_versions,
+    versions::{VersionInfo, VersionSelector},
 };
 
 use yfs_wire::{Rfc3339Time, VersionJson};
@@ -15,10 +10,8 @@ use yfs_wire::{Rfc3339Time, VersionJson};
 use crate::{
     commands::write::report_write,
     compare::{self, ComparedSides},
-    context::CommandContext,
-    errors::{CommandError, Result, write_stderr},
-    json, parse_time,
-    typed_path::TypedPath,
+    errors::write_stderr,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -161,7 +154,7 @@ fn list(context: &mut CommandContext, path: &str, named: bool, all: bool) -> Res
         let actor = version.actor.as_ref().map(ToString::to_string);
         if context.out.json {
             let version = VersionJson::<Rfc3339Time>::from(&version);
-            context.out.json_line(&json::value(&version))?;
+            context.out.json_line(&version)?;
             continue;
         }
         let label = version.label.as_deref().unwrap_or_default();
@@ -227,8 +220,9 @@ fn diff(
     if context.out.json {
         let diff = compare::rendered(&sides, by_words);
         let path = path.path.as_str();
-        let value = json!({ "path": path, "from": from, "to": to, "diff": diff });
-        return context.out.json_line(&value);
+        return context
+            .out
+            .json_line(&json!({ "path": path, "from": from, "to": to, "diff": diff }));
     }
     context.out.start_pager();
     compare::print(context, &sides, by_words)

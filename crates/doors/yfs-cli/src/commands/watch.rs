@@ -2,18 +2,10 @@
 
 use std::time::Duration;
 
-use clap::Args;
-use serde_json::json;
-use yfs_engine::path::VPath;
 use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange};
 use yfs_wire::{ChangeJson, Rfc3339Time};
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    json, parse_time,
-    stop_signal::wait_for_signal,
-};
+use crate::{prelude::*, stop_signal::wait_for_signal};
 
 const HELP: &str = "\
 Prints a line for each change: local time, change, path, and the actor if it is known. Changes are

@@ -2,18 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use yfs_vfs::{CreateMode, FileSystem, VersionBase, VersionToken, WriteOptions, WriteOutcome};
 use yfs_wire::WriteOutcomeJson;
 
 use crate::{
     commands::input_content::{ContentArgs, read_base, stream_stdin},
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::counted,
-    json,
     mode::ModeChange,
-    typed_path::TypedPath,
+    prelude::*,
 };
 
 const HELP: &str = "\
@@ -99,9 +94,7 @@ pub(crate) fn report_write(
     written: &WriteOutcome,
 ) -> Result {
     if context.out.json {
-        return context
-            .out
-            .json_line(&json::value(&WriteOutcomeJson::from(written).at(path.path.as_str())));
+        return context.out.json_line(&WriteOutcomeJson::from(written).at(path.path.as_str()));
     }
     if !written.overlaps.is_empty() {
         let places = counted(written.overlaps.len() as u64, "place", "places");

@@ -2,6 +2,7 @@
 // that the native half supports.
 
 import { calling, asking } from '../errors.js'
+import { requestOf } from '../given.js'
 import type { NativeFs, NativeWrite } from '../native.js'
 import { join, parentOf } from '../paths.js'
 import type { Kind, Written } from '../types.js'
@@ -204,60 +205,40 @@ export class Tree {
     return JSON.parse(done)
   }
 
-  *mkdir(at: string, recursive: boolean, mode: number | null): Steps<void> {
-    const native = this.#native
-    yield* asked(
-      () => native.mkdirSync(at, recursive, mode),
-      () => native.mkdir(at, recursive, mode),
-    )
+  mkdir(at: string, recursive: boolean, mode: number | null): Steps<void> {
+    return this.#change('mkdir', { at, recursive, mode })
   }
 
-  *remove(at: string, recursive: boolean): Steps<void> {
-    const native = this.#native
-    yield* asked(
-      () => native.rmSync(at, recursive, false),
-      () => native.rm(at, recursive, false),
-    )
+  remove(at: string, recursive: boolean): Steps<void> {
+    return this.#change('rm', { at, recursive, force: false })
   }
 
   /** Copies a file, which becomes what the other is: content, mode and time. */
-  *copy(from: string, to: string): Steps<void> {
-    const native = this.#native
-    yield* asked(
-      () => native.cpSync(from, to, false, true),
-      () => native.cp(from, to, false, true),
-    )
+  copy(from: string, to: string): Steps<void> {
+    return this.#change('cp', { from, to, recursive: false, replace: true })
   }
 
-  *move(from: string, to: string): Steps<void> {
-    const native = this.#native
-    yield* asked(
-      () => native.mvSync(from, to, true, false),
-      () => native.mv(from, to, true, false),
-    )
+  move(from: string, to: string): Steps<void> {
+    return this.#change('mv', { from, to, replace: true, parents: false })
   }
 
-  *symlink(target: string, at: string): Steps<void> {
-    const native = this.#native
-    yield* asked(
-      () => native.symlinkSync(target, at),
-      () => native.symlink(target, at),
-    )
+  symlink(target: string, at: string): Steps<void> {
+    return this.#change('symlink', { at, target })
   }
 
-  *chmod(at: string, mode: number): Steps<void> {
-    const native = this.#native
-    yield* asked(
-      () => native.chmodSync(at, mode),
-      () => native.chmod(at, mode),
-    )
+  chmod(at: string, mode: number): Steps<void> {
+    return this.#change('chmod', { at, mode })
   }
 
-  *utimes(at: string, mtimeMs: number): Steps<void> {
-    const native = this.#native
+  utimes(at: string, mtime: number): Steps<void> {
+    return this.#change('utimes', { at, mtime })
+  }
+
+  *#change(op: string, request: object): Steps<void> {
+    const [native, given] = [this.#native, requestOf(op, request)]
     yield* asked(
-      () => native.utimesSync(at, mtimeMs),
-      () => native.utimes(at, mtimeMs),
+      () => native.changeSync(given),
+      () => native.change(given),
     )
   }
 

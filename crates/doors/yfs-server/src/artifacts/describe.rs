@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::{Json, response::IntoResponse};
 use yfs_agent::work_budget::WorkCost;
 use yfs_agent_workspace::WorkspaceShelf;
 use yfs_analysis::PreviewLimit;
-use yfs_artifacts::{ContextRequest, FileSelection, KeptAnalyses};
+use yfs_artifacts::KeptAnalyses;
 use yfs_wire::{ContextBody, ContextJson, FileStatsJson, StatsQuery};
 
-use crate::{
-    caller::{RequestCaller, path_of},
-    extract::{JsonBody, QueryParameters},
-    problem::{HttpProblem, Result},
-};
+use crate::prelude::*;
 
 /// The greatest length of a preview, in tokens or characters.
 const MAX_PREVIEW: usize = 100_000;
@@ -51,35 +46,16 @@ pub(super) async fn context(
         let reason = format!("a context has at most {MAX_TOKENS} tokens");
         return Err(HttpProblem::bad_request(reason));
     }
-    let default = ContextRequest::default();
-    let request = ContextRequest {
-        selection: FileSelection {
-            paths,
-            include: body.include,
-            exclude: body.exclude,
-            hidden: body.hidden,
-            ignored: body.ignored,
-            max_file_size: body.max_file_size.unwrap_or(default.selection.max_file_size),
-        },
-        max_tokens: body.max_tokens.unwrap_or(default.max_tokens),
-        preview: match body.preview {
-            Some(n_chars) => PreviewLimit::Characters(n_chars.min(MAX_PREVIEW)),
-            None => default.preview,
-        },
-        // A template of a stranger could take any time and memory.
-        template: None,
-    };
+    let preview = body.preview;
+    // It has no template: that of a stranger could take any time and memory.
+    let mut request = body.request(paths);
+    if let Some(n_chars) = preview {
+        request.preview = PreviewLimit::Characters(n_chars.min(MAX_PREVIEW));
+    }
     let analyses = kept_analyses(&caller);
     let rendered = async move { analyses.render_context(&request).await };
     let rendered = caller.within_budget(WorkCost::ANALYSIS, rendered).await?;
-    let answer = ContextJson {
-        text: rendered.text,
-        tokens: rendered.n_tokens,
-        files: rendered.n_files,
-        listed: rendered.n_listed,
-        previewed: rendered.n_previewed,
-    };
-    Ok(Json(answer).into_response())
+    Ok(Json(ContextJson::from(rendered)).into_response())
 }
 
 /// Returns the statistics of the files that the caller may see, kept in the store.

@@ -1,15 +1,9 @@
 //! Storing results of tools, and finding them again.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use axum::{
-    Json,
-    body::Bytes,
-    extract::Path,
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::body::Bytes;
 use serde_json::Value;
 use yfs::{
     WorkspaceFs,
@@ -18,22 +12,17 @@ use yfs::{
 use yfs_agent::work_budget::WorkCost;
 use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{
-    ArtifactIds, ArtifactOptions, CleanupPolicy, FileMetadata, FileSystemOps, FileSystemStore,
-    NamespaceStrategy, PastContents, ToolResponseContent, content_hash,
+    ArtifactIds, ArtifactOptions, FileMetadata, FileSystemOps, FileSystemStore, NamespaceStrategy,
+    PastContents, ToolResponseContent, content_hash,
 };
 use yfs_engine::path::VPath;
 use yfs_vfs::FsError;
 use yfs_wire::{
-    ArtifactJson, ArtifactList, ArtifactQuery, ArtifactsQuery, CleanupReportJson, CleanupRequest,
-    RemovedArtifactJson, StoreArtifactQuery,
+    ArtifactQuery, ArtifactRequest, ArtifactsQuery, CleanupRequest, CleanupRules,
+    StoreArtifactQuery,
 };
 
-use crate::{
-    body::ResultBody,
-    caller::{RequestCaller, apart, path_of},
-    extract::{JsonBody, QueryParameters},
-    problem::{HttpProblem, Result},
-};
+use crate::{body::ResultBody, prelude::*};
 
 /// The directory of all artifacts, unless a request names another one.
 const DEFAULT_ROOT: &str = "/artifacts";
@@ -67,24 +56,31 @@ impl PastContents for CallerPast {
     }
 }
 
+/// Answers a request for the artifacts below a root.
+async fn serve(
+    caller: &RequestCaller,
+    root: Option<&str>,
+    preview: Option<usize>,
+    request: ArtifactRequest,
+) -> Result {
+    let store = store_of(caller, options_of(root, preview)?);
+    let failed = |(path, _): &(VPath, FsError)| path.to_string();
+    let is_cleanup = matches!(request, ArtifactRequest::Clean(_));
+    let served = async move { request.serve(&store, SystemClock.now(), failed).await };
+    let served = match is_cleanup {
+        true => apart(served).await,
+        false => caller.within_budget(WorkCost::ARTIFACT, served).await,
+    };
+    Ok(Json(served?).into_response())
+}
+
 /// Answers `GET /api/artifacts`.
 pub(super) async fn list(
     caller: RequestCaller,
     QueryParameters(asked): QueryParameters<ArtifactsQuery>,
 ) -> Result {
-    let store = store_of(&caller, options_of(asked.root.as_deref(), None)?);
-    let patterns: Vec<String> = asked.pattern.into_iter().collect();
-    let list = async move {
-        let listed = store.list(&patterns).await?.into_iter().map(|artifact| ArtifactJson {
-            path: artifact.path.to_string(),
-            artifact: artifact.relative_path,
-            size: artifact.size,
-            mime: artifact.media_type,
-            changed: artifact.changed.into(),
-        });
-        Ok(Json(ArtifactList { artifacts: listed.collect() }).into_response())
-    };
-    caller.within_budget(WorkCost::ARTIFACT, list).await
+    let list = ArtifactRequest::List { patterns: asked.pattern.into_iter().collect() };
+    serve(&caller, asked.root.as_deref(), None, list).await
 }
 
 /// Answers `POST /api/artifacts`: stores a result, and returns its reference.
@@ -96,7 +92,10 @@ pub(super) async fn put(
     caller.needs_write()?;
     let content = body.data.clone();
     if asked.threshold.is_some_and(|threshold| content.len() as u64 <= threshold) {
-        return direct(&content);
+        let direct = ToolResponseContent::direct(&content).ok_or_else(|| {
+            HttpProblem::bad_request("the result is not UTF-8 text, and too small to be stored")
+        })?;
+        return Ok(Json(direct).into_response());
     }
     let namespace = asked.namespace.as_deref().map(NamespaceStrategy::parse).transpose();
     let namespace = namespace.map_err(|error| HttpProblem::bad_request(error.to_string()))?;
@@ -111,18 +110,7 @@ pub(super) async fn put(
     let store = store_of(&caller, options);
     let metadata = async move { store.store_file(&ids, content).await };
     let metadata = caller.within_budget(WorkCost::ARTIFACT, metadata).await?;
-    let preview = metadata.preview.clone();
-    let reference = ToolResponseContent::FileReference { metadata, preview };
-    Ok((StatusCode::CREATED, Json(reference)).into_response())
-}
-
-/// Answers with a result that is not stored.
-fn direct(content: &[u8]) -> Result {
-    let text = std::str::from_utf8(content).map_err(|_| {
-        HttpProblem::bad_request("the result is not UTF-8 text, and too small to be stored")
-    })?;
-    let result = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-    Ok(Json(ToolResponseContent::Direct { result }).into_response())
+    Ok((StatusCode::CREATED, Json(ToolResponseContent::from(metadata))).into_response())
 }
 
 /// Answers `GET /api/artifacts/{path}`: the content as it was stored, verified if the request has a
@@ -142,8 +130,7 @@ pub(super) async fn resolve(
     QueryParameters(asked): QueryParameters<ArtifactsQuery>,
     JsonBody(body): JsonBody<Value>,
 ) -> Result {
-    let reference = FileMetadata::parse_reference(body.to_string().as_bytes());
-    let reference = reference
+    let reference = FileMetadata::of_reference(&body)
         .map_err(|error| HttpProblem::bad_request(format!("this is no reference: {error}")))?;
     read(&caller, asked.root.as_deref(), reference).await
 }
@@ -171,11 +158,8 @@ pub(super) async fn show(
     Path(path): Path<String>,
     QueryParameters(asked): QueryParameters<ArtifactQuery>,
 ) -> Result {
-    let reference = FileMetadata::at_path(path, None);
-    let options = options_of(asked.root.as_deref(), asked.preview)?;
-    let store = store_of(&caller, options);
-    let metadata = async move { store.reference_at(&store.path_now(&reference).await?).await };
-    Ok(Json(caller.within_budget(WorkCost::ARTIFACT, metadata).await?).into_response())
+    let show = ArtifactRequest::Show { artifact: path };
+    serve(&caller, asked.root.as_deref(), asked.preview, show).await
 }
 
 /// Answers `POST /api/artifact-cleanup`.
@@ -190,29 +174,14 @@ pub(super) async fn clean(
     if body.older_than.is_none() && body.max_size.is_none() && body.max_files.is_none() {
         return Err(HttpProblem::bad_request("a cleanup needs older_than, max_size or max_files"));
     }
-    let policy = CleanupPolicy {
-        max_age: body.older_than.map(Duration::from_secs),
-        max_total_bytes: body.max_size,
+    let rules = CleanupRules {
+        older_than_ms: body.older_than.map(|seconds| seconds as f64 * 1000.0),
+        max_size: body.max_size,
         max_files: body.max_files,
-        kept_directories: body.keep.into_iter().collect(),
-    };
-    let options = options_of(asked.root.as_deref(), None)?;
-    let report = apart(async {
-        store_of(&caller, options).clean_up(&policy, SystemClock.now(), body.dry_run).await
-    })
-    .await?;
-    let removed = report.removed.iter().map(|removed| RemovedArtifactJson {
-        path: removed.path.to_string(),
-        size: removed.size,
-        reason: removed.reason.name(),
-    });
-    let answer = CleanupReportJson {
-        removed: removed.collect(),
-        freed_bytes: report.freed_bytes,
-        failed: report.failed.iter().map(|(path, _)| path.to_string()).collect(),
+        keep: body.keep,
         dry_run: body.dry_run,
     };
-    Ok(Json(answer).into_response())
+    serve(&caller, asked.root.as_deref(), None, ArtifactRequest::Clean(rules)).await
 }
 
 /// Makes the store of the artifacts that the caller may see.
@@ -223,13 +192,10 @@ fn store_of(caller: &RequestCaller, options: ArtifactOptions) -> FileSystemStore
 }
 
 fn options_of(root: Option<&str>, preview: Option<usize>) -> Result<ArtifactOptions> {
-    let mut options = ArtifactOptions { root: root_of(root)?, ..ArtifactOptions::default() };
+    let root = path_of(root.unwrap_or(DEFAULT_ROOT))?;
+    let mut options = ArtifactOptions { root, ..ArtifactOptions::default() };
     if let Some(n_chars) = preview {
         options.preview = PreviewLimit::Characters(n_chars.min(MAX_PREVIEW));
     }
     Ok(options)
-}
-
-fn root_of(root: Option<&str>) -> Result<VPath> {
-    path_of(root.unwrap_or(DEFAULT_ROOT))
 }

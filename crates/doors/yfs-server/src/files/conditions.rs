@@ -1,10 +1,9 @@
 //! Conditional requests (RFC 9110, section 13).
 
-use axum::http::{HeaderMap, header};
 use yfs_engine::id::FileId;
 use yfs_vfs::{CreateMode, FsCode, FsError, Op, VersionToken};
 
-use crate::problem::{HttpProblem, Result};
+use crate::prelude::*;
 
 /// The preconditions of a request.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, FileSystemExt, WalkOptions};
 use yfs_wire::{DirectoryListing, EntryJson};
 
-use crate::problem::Result;
+use crate::prelude::*;
 
 /// The greatest number of entries of one listing.
 const MAX_ENTRIES: usize = 100_000;

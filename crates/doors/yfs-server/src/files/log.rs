@@ -1,14 +1,9 @@
 //! `GET /api/log`: who changed which files, the latest first.
 
-use axum::{Json, response::IntoResponse};
 use yfs_vfs::FsCode;
 use yfs_wire::{LogEntryJson, LogList, LogQuery};
 
-use crate::{
-    caller::{RequestCaller, apart, path_of},
-    extract::QueryParameters,
-    problem::{HttpProblem, Result},
-};
+use crate::prelude::*;
 
 /// The number of changes that are returned by default, and the greatest.
 const DEFAULT_CHANGES: usize = 50;

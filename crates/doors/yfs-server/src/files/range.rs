@@ -2,13 +2,9 @@
 
 use std::ops::Range;
 
-use axum::{
-    body::Bytes,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::body::Bytes;
 
-use crate::problem::{HttpProblem, Result};
+use crate::prelude::*;
 
 /// The range of a content that a request asks for.
 #[derive(Debug, PartialEq, Eq)]

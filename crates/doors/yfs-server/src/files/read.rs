@@ -1,10 +1,5 @@
 //! Reading files and directories.
 
-use axum::{
-    Json,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
 use yfs_agent::work_budget::WorkCost;
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, Stat};
@@ -18,11 +13,7 @@ use super::{
     range::ranged,
     thumbnail::thumbnail_response,
 };
-use crate::{
-    caller::{RequestCaller, apart},
-    extract::QueryParameters,
-    problem::Result,
-};
+use crate::prelude::*;
 
 /// Answers `GET /api/files/{path}`.
 pub(super) async fn get(

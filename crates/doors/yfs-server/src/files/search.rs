@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use axum::{Json, response::IntoResponse};
 use yfs_vfs::{FileSystemExt, GrepQuery};
 use yfs_wire::{GrepFileJson, GrepTotalsJson, SearchQuery, SearchResultJson};
 
-use crate::{
-    caller::{RequestCaller, apart, path_of},
-    extract::QueryParameters,
-    problem::{HttpProblem, Result},
-};
+use crate::prelude::*;
 
 /// The number of matching lines that are returned by default, and the greatest.
 const DEFAULT_LINES: usize = 500;

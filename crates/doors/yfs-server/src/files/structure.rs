@@ -1,10 +1,5 @@
 //! Directories, moves, copies, links, the trash, versions.
 
-use axum::{
-    Json,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
 use yfs_engine::id::FileId;
 use yfs_vfs::{CopyOptions, MkdirOptions, MoveOptions};
 use yfs_wire::{
@@ -13,11 +8,7 @@ use yfs_wire::{
 };
 
 use super::{Rest, parse_rest};
-use crate::{
-    caller::{RequestCaller, apart, path_of},
-    extract::JsonBody,
-    problem::{HttpProblem, Result},
-};
+use crate::prelude::*;
 
 /// Answers `POST /api/mkdir`.
 pub(super) async fn mkdir(caller: RequestCaller, JsonBody(body): JsonBody<MkdirRequest>) -> Result {

@@ -2,10 +2,6 @@
 
 use std::path::PathBuf;
 
-use axum::{
-    http::{HeaderMap, StatusCode, header},
-    response::IntoResponse,
-};
 use yfs_engine::path::VPath;
 use yfs_threads::{ThumbnailBox, ThumbnailError, cached_thumbnail};
 use yfs_vfs::{FileSystem, Stat};
@@ -14,7 +10,7 @@ use super::{
     conditions::{etag, unchanged},
     read::set_content_headers,
 };
-use crate::problem::{HttpProblem, Result};
+use crate::prelude::*;
 
 /// The greatest size of an image, in bytes.
 const MAX_IMAGE_LEN: u64 = 64 << 20;

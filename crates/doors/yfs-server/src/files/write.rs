@@ -1,10 +1,5 @@
 //! Writing and removing files.
 
-use axum::{
-    Json,
-    http::{HeaderMap, StatusCode, header},
-    response::IntoResponse,
-};
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_vfs::{Op, RemoveOptions, TextReplacement, VersionBase, WriteOptions, WriteOutcome};
 use yfs_wire::{
@@ -16,12 +11,7 @@ use super::{
     conditions::{RequestConditions, etag},
     parse_rest,
 };
-use crate::{
-    body::FileBody,
-    caller::{RequestCaller, apart},
-    extract::{JsonBody, QueryParameters},
-    problem::{HttpProblem, Result},
-};
+use crate::{body::FileBody, prelude::*};
 
 /// Answers `PUT /api/files/{path}`.
 pub(super) async fn put(
@@ -129,7 +119,7 @@ fn options(asked: &WriteQuery) -> Result<WriteOptions> {
     Ok(WriteOptions { mode: mode.transpose()?, mtime, ..WriteOptions::default() })
 }
 
-fn write_response(path: &VPath, written: &WriteOutcome) -> axum::response::Response {
+fn write_response(path: &VPath, written: &WriteOutcome) -> Response {
     let answer = WriteOutcomeJson::from(written).at(path.as_str());
     let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
     // RFC 9110, section 9.3.4: no validator unless the body was stored unchanged.

@@ -1,37 +1,22 @@
 //! Reading and writing the files of a thread.
 
-use axum::{
-    Json,
-    extract::{FromRequest, Path, Request},
-    http::{HeaderMap, StatusCode},
-    response::IntoResponse,
-};
+use axum::extract::{FromRequest, Request};
 use serde_json::Value;
 use yfs_agent::work_budget::WorkCost;
 use yfs_engine::path::VPath;
-use yfs_threads::ThreadFiles;
-use yfs_vfs::{Metadata, Op};
-use yfs_wire::{ThreadFileJson, ThreadListing, ThreadReadQuery, ThreadWriteQuery};
+use yfs_vfs::{FsCode, FsError, Metadata, Op};
+use yfs_wire::{ThreadFileRequest, ThreadReadQuery, ThreadResponse, ThreadWriteQuery};
 
-use super::{
-    RequestThreads,
-    tree::{described, existing},
-};
+use super::{RequestThreads, answer};
 use crate::{
     body::BlobBody,
-    caller::{apart, path_of},
-    extract::QueryParameters,
     files::{content_response, thumbnail_response},
-    problem::{HttpProblem, Result},
+    prelude::*,
 };
 
-/// Answers `GET /api/threads/{id}/files`.
-pub(super) async fn get_root(
-    all: RequestThreads,
-    Path(id): Path<String>,
-    _: QueryParameters<ThreadReadQuery>,
-) -> Result {
-    apart(async { listing(&all.files(&id).await?, "/").await }).await
+/// Makes the request of `GET /api/threads/{id}/files`.
+pub(super) fn root(_: ThreadReadQuery) -> Result<ThreadFileRequest> {
+    Ok(ThreadFileRequest::List { path: "/".to_owned() })
 }
 
 /// Answers `GET /api/threads/{id}/files/{path}`.
@@ -60,9 +45,11 @@ async fn content_of(
     headers: &HeaderMap,
 ) -> Result {
     let files = all.files(id).await?;
-    let record = existing(&files, path).await?;
+    let missing = || FsError::new(FsCode::ENOENT, Op::Stat, format!("/{path}"));
+    let record = files.stat_file(path).await?.ok_or_else(missing)?;
     if record.is_directory {
-        return listing(&files, path).await;
+        let list = ThreadFileRequest::List { path: path.to_owned() };
+        return Ok(answer(StatusCode::OK, list.serve(&files).await?));
     }
     if record.is_external() {
         let reason = format!("the bytes are at {}", record.storage);
@@ -92,7 +79,8 @@ pub(super) async fn put(
 ) -> Result {
     let metadata = asked.metadata.as_deref().map(parse_metadata).transpose()?;
     let files = apart(async {
-        let files = all.writable_files(&id).await?;
+        all.caller.needs_write()?;
+        let files = all.files(&id).await?;
         files.thread().check_writable(Op::Write, &format!("/{path}"))?;
         Ok::<_, HttpProblem>(files)
     });
@@ -107,7 +95,7 @@ pub(super) async fn put(
         let mime = asked.mime.as_deref();
         let record = files.write_file_from(&path, &mut body.file, mime, metadata).await?;
         let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-        Ok(described(status, &record))
+        Ok(answer(status, ThreadResponse::File((&record).into())))
     })
     .await
 }
@@ -117,11 +105,4 @@ fn parse_metadata(text: &str) -> Result<Metadata> {
         Ok(Value::Object(members)) => Ok(members),
         _ => Err(HttpProblem::bad_request("metadata is not a JSON object")),
     }
-}
-
-async fn listing(files: &ThreadFiles, path: &str) -> Result {
-    let entries = files.readdir_file(path).await?;
-    let entries = entries.iter().map(ThreadFileJson::from).collect();
-    let path = path_of(&format!("/{}", path.trim_start_matches('/')))?.to_string();
-    Ok(Json(ThreadListing { path, entries }).into_response())
 }

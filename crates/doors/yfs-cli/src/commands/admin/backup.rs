@@ -2,15 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use serde_json::json;
-
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, DAMAGE_HINT, Result},
-    format_text::counted,
-    progress::CommandProgress,
-};
+use crate::{errors::DAMAGE_HINT, prelude::*, progress::CommandProgress};
 
 /// Write a consistent copy of the workspace
 #[derive(Debug, Args)]

@@ -1,11 +1,6 @@
 //! `yfs admin compact`: replaces the log with snapshots.
 
-use clap::Args;
-use serde_json::json;
-
-use crate::{
-    context::CommandContext, errors::Result, format_text::human_size, progress::CommandProgress,
-};
+use crate::{prelude::*, progress::CommandProgress};
 
 const HELP: &str = "\
 Examples:

@@ -2,19 +2,12 @@
 
 mod blobs;
 
-use clap::Args;
-use serde_json::json;
-use yfs::{Workspace, WorkspaceError};
+use yfs::WorkspaceError;
 use yfs_engine::id::FileId;
 use yfs_store::CheckReport;
 
 use self::blobs::DamagedBlobs;
-use crate::{
-    context::CommandContext,
-    errors::{EXIT_FAILED, Result},
-    format_text::counted,
-    progress::CommandProgress,
-};
+use crate::{errors::EXIT_FAILED, prelude::*, progress::CommandProgress};
 
 const HELP: &str = "\
 Reads every record, snapshot and blob and verifies it, and lists the files whose content is not
@@ -144,8 +137,7 @@ fn show_problem(
     }
     let subject = path.or(id.map(FileId::as_str));
     let prefix = subject.map(|subject| format!("{subject}: ")).unwrap_or_default();
-    let line = context.out.safe(&format!("{prefix}{what}")).into_owned();
-    context.out.line(&line)
+    context.out.safe_line(&format!("{prefix}{what}"))
 }
 
 /// Sets damaged records aside, and returns of how many documents.

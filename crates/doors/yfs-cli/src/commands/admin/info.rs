@@ -1,10 +1,8 @@
 //! `yfs admin info`: prints statistics of the workspace.
 
-use clap::Args;
-use serde_json::json;
 use yfs_store::StoreStats;
 
-use crate::{context::CommandContext, errors::Result, format_text::human_size};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Examples:

@@ -2,14 +2,11 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use clap::{Args, Subcommand};
-use serde_json::json;
-use yfs::{Workspace, WorkspaceError};
+use yfs::WorkspaceError;
 use yfs_store::{KeyKind, StoreError, UnlockKey};
 
 use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
+    prelude::*,
     workspace_key::{self, KeyArgs},
 };
 

@@ -1,18 +1,11 @@
 //! `yfs admin parked`: lists and drops updates that wait for others.
 
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use yfs::{Workspace, workspace::parked::WaitingUpdate};
+use yfs::workspace::parked::WaitingUpdate;
 use yfs_engine::id::{FileId, ItemId};
 use yfs_vfs::FileSystem;
 use yfs_wire::Rfc3339Time;
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::human_size,
-    parse_time,
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 An update that needs another one, which has not arrived, waits: a file does not show it, and
@@ -83,8 +76,7 @@ fn list(context: &mut CommandContext) -> Result {
             waits_for.client,
             waits_for.clock,
         );
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }
@@ -105,11 +97,7 @@ async fn drop_waiting(context: &mut CommandContext, files: &[String], all: bool)
         let id = find_file(&workspace, file, context).await?;
         n_dropped += workspace.maintenance().drop_parked(&id)?;
     }
-    if context.out.json {
-        return context.out.json_line(&json!({ "dropped": n_dropped }));
-    }
-    context.remark(&format!("{n_dropped} dropped"));
-    Ok(())
+    context.conclude(&json!({ "dropped": n_dropped }), &format!("{n_dropped} dropped"))
 }
 
 /// Finds a file by its path, or by the id that a list shows for a document without a path.

@@ -1,10 +1,9 @@
 //! `yfs admin profile`: prints or converts the schema of rich text.
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
 use yfs_engine::kind::{SchemaProfile, profile_name};
 
-use crate::{context::CommandContext, errors::Result, progress::CommandProgress};
+use crate::{prelude::*, progress::CommandProgress};
 
 const HELP: &str = "\
 Editors delete nodes that their schema does not contain. Therefore all markdown files of a workspace

@@ -1,19 +1,11 @@
 //! `yfs admin quarantine`: lists, shows and drops rejected updates of peers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use yfs::Workspace;
 use yfs_engine::{gate::content_of_update, id::FileId};
 use yfs_store::QuarantinedUpdate;
 use yfs_wire::{QuarantinedJson, Rfc3339Time};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::human_size,
-    json, parse_time,
-};
+use crate::prelude::*;
 
 /// The most bytes of an update that are shown as text.
 const MAX_SHOWN_LEN: usize = 4096;
@@ -88,8 +80,7 @@ fn list(context: &mut CommandContext) -> Result {
         let time = parse_time::short(refused.last_at, parse_time::now());
         let (size, target) = (human_size(len), target_name(&workspace, &refused)?);
         let line = format!("{number}  {time}  {n_times}x  {size}  {target}: {}", refused.reason);
-        let line = context.out.safe(&line).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(&line)?;
     }
     Ok(())
 }
@@ -127,11 +118,7 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
     if !content.is_empty() {
         lines.push(("Content", content));
     }
-    for (name, value) in lines {
-        let value = context.out.safe(&value).into_owned();
-        context.out.line(&format!("{name:>8}: {value}"))?;
-    }
-    Ok(())
+    context.out.rows(8, &lines)
 }
 
 fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Result {
@@ -143,11 +130,7 @@ fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Res
             n => n_dropped += n,
         }
     }
-    if context.out.json {
-        return context.out.json_line(&json!({ "dropped": n_dropped }));
-    }
-    context.remark(&format!("{n_dropped} dropped"));
-    Ok(())
+    context.conclude(&json!({ "dropped": n_dropped }), &format!("{n_dropped} dropped"))
 }
 
 /// Returns what an update writes, as text.

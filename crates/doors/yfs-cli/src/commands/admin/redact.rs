@@ -2,24 +2,10 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use clap::Args;
-use serde_json::json;
-use yfs::{
-    Workspace,
-    workspace::redact::{RedactionReport, RedactionScope},
-};
+use yfs::workspace::redact::{RedactionReport, RedactionScope};
 use yfs_wire::{RedactionJson, RedactionReportJson, Rfc3339Time};
 
-use crate::{
-    commands::versions::find_version,
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::counted,
-    json,
-    output::TextRole,
-    parse_time,
-    typed_path::TypedPath,
-};
+use crate::{commands::versions::find_version, output::TextRole, prelude::*};
 
 const HELP: &str = "\
 The current content is never changed: to erase a secret, delete it from the file first, then redact.
@@ -112,7 +98,7 @@ fn remark_on_shares(
     path: &TypedPath,
     context: &mut CommandContext,
 ) -> Result {
-    let file = workspace.fs_for(context.actor()).entry(&path.path, yfs_vfs::Op::Open)?.0.id;
+    let file = workspace.fs_for(context.actor()).entry(&path.path, Op::Open)?.0.id;
     let dir = crate::discover::store_dir(&context.file()?);
     let shares = yfs_peer::DirectoryShares::of(workspace, &dir);
     for share in shares.find_with(&file)? {
@@ -147,14 +133,13 @@ fn list(context: &mut CommandContext, path: &TypedPath) -> Result {
         let (actor, reason) = (record.author.actor.to_string(), record.author.label.as_deref());
         if context.out.json {
             let record = RedactionJson::<Rfc3339Time>::from(&record);
-            context.out.json_line(&json::value(&record))?;
+            context.out.json_line(&record)?;
             continue;
         }
         let amount = counts(record.n_units, record.n_blobs);
         let time = parse_time::long(record.author.at);
         let line = format!("{time}  {actor}  {amount}  {}", reason.unwrap_or_default());
-        let line = context.out.safe(line.trim_end()).into_owned();
-        context.out.line(&line)?;
+        context.out.safe_line(line.trim_end())?;
     }
     Ok(())
 }

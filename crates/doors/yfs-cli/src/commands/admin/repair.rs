@@ -1,13 +1,7 @@
 //! `yfs admin repair`: repairs files whose content is duplicated, has the wrong form, or is another
 //! one at other peers.
 
-use clap::Args;
-use serde_json::json;
-
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-};
+use crate::prelude::*;
 
 const HELP: &str = "\
 Repairs the files that `yfs conflicts` lists as `doubled` or `unsettled`: files whose content is
@@ -49,8 +43,7 @@ pub(crate) async fn run(args: RepairArgs, context: &mut CommandContext) -> Resul
                 context.out.json_line(&json!({ "path": path.path.as_str() }))?;
             }
             Ok(true) => {
-                let name = context.out.safe(&path.typed).into_owned();
-                context.out.line(&name)?;
+                context.out.safe_line(&path.typed)?;
             }
             Err(error) => context.fail(&CommandError::from(error)),
         }
@@ -58,7 +51,7 @@ pub(crate) async fn run(args: RepairArgs, context: &mut CommandContext) -> Resul
     Ok(workspace.close()?)
 }
 
-fn paths_to_repair(workspace: &yfs::Workspace) -> Result<Vec<String>> {
+fn paths_to_repair(workspace: &Workspace) -> Result<Vec<String>> {
     use yfs::workspace::conflicts::ConflictKind;
     let conflicts = workspace.conflicts()?.into_iter();
     let broken = conflicts.filter(|conflict| {

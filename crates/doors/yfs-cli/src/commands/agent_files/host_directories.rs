@@ -8,7 +8,6 @@ use std::{
 
 use async_trait::async_trait;
 use yfs_agent::AgentSession;
-use yfs_engine::path::VPath;
 use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, SessionOpener, SessionRefusal, WatchedTree,
     path_of_uri,
@@ -16,7 +15,7 @@ use yfs_mcp::{
 use yfs_vfs::HostFs;
 
 use super::SessionPolicy;
-use crate::errors::{CommandError, Result};
+use crate::prelude::*;
 
 /// The refusal of a client without directories.
 const NO_DIRECTORIES: &str = "Server cannot operate: No allowed directories available. Server was \

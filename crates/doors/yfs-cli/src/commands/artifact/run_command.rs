@@ -7,18 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use clap::Args;
-use serde_json::{Value, json};
 use yfs_artifacts::{FileMetadata, FileSystemOps, ToolResponseContent, extract_context};
-use yfs_engine::path::VPath;
 
 use super::{PlacementArgs, store_of};
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    format_text::{human_size, parse_size},
-    json,
-};
+use crate::prelude::*;
 
 /// A command to run.
 #[derive(Debug, Args)]
@@ -100,8 +92,7 @@ fn print_reference(
 ) -> Result {
     let described = extract_context(&metadata);
     let path = metadata.relative_path.clone();
-    let preview = metadata.preview.clone();
-    let reference = ToolResponseContent::FileReference { metadata, preview };
+    let reference = ToolResponseContent::from(metadata);
     if context.out.json {
         let answer = json::value(&reference);
         let status = json!({ "exit_status": exit_code(status) });

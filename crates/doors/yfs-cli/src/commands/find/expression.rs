@@ -1,14 +1,11 @@
 //! The tests and actions of `find`, and their evaluation.
 
 use regex::Regex;
-use yfs_engine::{id::FileId, time::Millis};
-use yfs_vfs::{FileKind, WalkEntry};
+use yfs_engine::id::FileId;
+use yfs_vfs::WalkEntry;
 
 use super::{exec_command::ExecCommand, print_format::PrintFormat};
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-};
+use crate::prelude::*;
 
 /// A parsed command line of `find`.
 #[derive(Debug)]

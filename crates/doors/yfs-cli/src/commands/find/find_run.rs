@@ -4,18 +4,13 @@
 //! `-delete` decides what follows.
 
 use futures::future::{FutureExt, LocalBoxFuture};
-use yfs_vfs::{FileKind, RemoveOptions};
+use yfs_vfs::RemoveOptions;
 
 use super::{
     exec_command::{ExecCommand, ExecEnvironment},
     expression::{FindAction, FindCandidate, FindExpression, FindPlan, LinkDetails},
 };
-use crate::{
-    commands::confirm_prompt::confirm,
-    context::{CommandContext, Fs},
-    errors::{CommandError, Result},
-    json, mode, parse_time,
-};
+use crate::{commands::confirm_prompt::confirm, mode, prelude::*};
 
 /// A run of `find`.
 pub(super) struct FindRun<'a> {
@@ -193,7 +188,7 @@ fn print_long(context: &mut CommandContext, candidate: &FindCandidate<'_>) -> Re
 }
 
 /// Reads what a link refers to.
-pub(super) async fn read_link(fs: &Fs, path: &yfs_engine::path::VPath) -> Option<LinkDetails> {
+pub(super) async fn read_link(fs: &Fs, path: &VPath) -> Option<LinkDetails> {
     // A link that was removed meanwhile has no target.
     let target = fs.readlink(path).await.ok()?;
     let stat = fs.stat(path).await.ok();

@@ -1,13 +1,9 @@
 //! Prints the paths of a whole tree: a search without tests.
 
 use futures::StreamExt;
-use yfs_vfs::{DirectoryListing, FileKind, WalkOptions};
+use yfs_vfs::{DirectoryListing, WalkOptions};
 
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 /// A directory whose entries are being printed.
 struct OpenListing {

@@ -1,14 +1,10 @@
 //! Lists the names in directories, one on each line.
 
 use futures::StreamExt;
-use yfs_vfs::{DirectoryListing, FileKind, Op, WalkOptions};
+use yfs_vfs::{DirectoryListing, WalkOptions};
 
 use super::LsArgs;
-use crate::{
-    context::{CommandContext, Fs},
-    errors::Result,
-    typed_path::TypedPath,
-};
+use crate::prelude::*;
 
 /// The state of a listing of names.
 pub(super) struct PlainListing<'a> {

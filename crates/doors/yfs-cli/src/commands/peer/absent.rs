@@ -7,8 +7,7 @@ use tokio::runtime::Runtime;
 
 use crate::{
     commands::{CommandList, one_thread},
-    context::CommandContext,
-    errors::{CommandError, Result},
+    prelude::*,
 };
 
 const ABSENCE: &str = "this build has no peers: they need the feature `peer` or `--features full`, \

@@ -1,8 +1,6 @@
 //! `yfs peer block`: withdraws the rights of a peer or a ticket.
 
-use clap::Args;
-
-use crate::{commands::peer::named_peers::change_peers, context::CommandContext, errors::Result};
+use crate::{commands::peer::named_peers::change_peers, prelude::*};
 
 const HELP: &str = "\
 A block withdraws the rights of a key, or of a ticket and all keys that joined with it. It spreads

@@ -1,10 +1,8 @@
 //! `yfs peer id`: prints the key by which peers know this workspace's store.
 
-use clap::Args;
-use serde_json::json;
 use yfs_peer::{PeerMembership, PeerRights, RelayGroupTag};
 
-use crate::{context::CommandContext, errors::Result};
+use crate::prelude::*;
 
 const HELP: &str = "\
 The id is the public key of this store; the secret key is a file beside the workspace that only

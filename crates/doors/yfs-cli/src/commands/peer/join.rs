@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use yfs::{Workspace, WorkspaceOptions, replica::BlobPolicy};
+use yfs::{WorkspaceOptions, replica::BlobPolicy};
 use yfs_peer::{JoinCode, JoinCodeError, JoinCodeSearch, PeerMembership, PeerNode, PeerTicket};
 
 use crate::{
@@ -15,9 +15,8 @@ use crate::{
         clone, mirror,
         peer::peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
     },
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
+    prelude::*,
     settings, workspace_key,
 };
 

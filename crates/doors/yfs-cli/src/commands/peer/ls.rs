@@ -2,19 +2,12 @@
 
 use std::{io::ErrorKind, path::Path, time::Duration};
 
-use clap::Args;
-use serde_json::Value;
 use tokio::time::timeout;
-use yfs::Workspace;
-use yfs_engine::time::Millis;
 use yfs_peer::{LocalPresence, PeerGroups, PeerStatus};
 use yfs_server::{peer_json, presence_json};
 use yfs_wire::{PeerPresenceJson, rfc3339};
 
-use crate::{
-    commands::peer::named_peers::open_peers, context::CommandContext, errors::Result,
-    format_text::sentence_size,
-};
+use crate::{commands::peer::named_peers::open_peers, format_text::sentence_size, prelude::*};
 
 /// How long the process that connects the peers may take to list who is there.
 const PRESENCE_WITHIN: Duration = Duration::from_secs(5);
@@ -144,8 +137,7 @@ fn print_list(
             let names = open.editors.iter().map(|name| name.as_deref().unwrap_or("-"));
             let names: Vec<&str> = names.collect();
             let line = format!("  {path}: {}", names.join(", "));
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
+            context.out.safe_line(&line)?;
         }
     }
     Ok(())

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use clap::Args;
-use yfs::Workspace;
 use yfs_peer::{PeerError, PeerGroups};
 
-use crate::{context::CommandContext, discover, errors::Result};
+use crate::{discover, prelude::*};
 
 /// A peer that a command names.
 #[derive(Debug, Args)]

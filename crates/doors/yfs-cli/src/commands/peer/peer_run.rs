@@ -9,7 +9,6 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
 use tokio::{
     runtime::Handle,
     sync::{
@@ -17,7 +16,6 @@ use tokio::{
         mpsc,
     },
 };
-use yfs::Workspace;
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_peer::{
     DirectoryShareFile, DirectoryShares, PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions,
@@ -27,9 +25,8 @@ use yfs_replica::ExchangeProgress;
 
 use crate::{
     commands::{clone, mirror, sync},
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
+    prelude::*,
     settings::peer_settings,
     stop_signal::wait_for_signal,
 };
@@ -344,13 +341,12 @@ impl PeerRun<'_> {
                     context.remark(&format!("connected with {}", self.name_of(peer)));
                 }
                 PeerEvent::InStep(peer, progress) if context.out.json => {
-                    let value = json!({
+                    context.out.json_line(&json!({
                         "peer": peer.to_string(),
                         "sent": progress.n_sent,
                         "received": progress.n_received,
                         "new": progress.n_new,
-                    });
-                    context.out.json_line(&value)?;
+                    }))?;
                     context.out.flush()?;
                 }
                 // A peer that is away for long is reported once.
@@ -409,12 +405,11 @@ fn report_received(progress: &ExchangeProgress, context: &mut CommandContext) ->
         context.fail(&CommandError::other(format!("rejected: {refused}")));
     }
     if context.out.json {
-        let value = json!({
+        context.out.json_line(&json!({
             "received": progress.n_received,
             "bytes_received": progress.bytes_received,
             "blobs": progress.n_blobs,
-        });
-        context.out.json_line(&value)?;
+        }))?;
         return context.out.flush();
     }
     context.remark(&format!("{} updates received", progress.n_received));

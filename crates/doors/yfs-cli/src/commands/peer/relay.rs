@@ -2,18 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use clap::Args;
-use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 use yfs_peer::{PeerId, RelayAllowList, RelayGroupTag, RelayLimits, RelayServer, RelayStatistics};
 
-use crate::{
-    context::CommandContext,
-    errors::Result,
-    format_text::{parse_size, sentence_size},
-    parse_time,
-    stop_signal::wait_for_signal,
-};
+use crate::{format_text::sentence_size, prelude::*, stop_signal::wait_for_signal};
 
 const HELP: &str = "\
 Run it on a machine that all peers reach, and name it with `yfs peer share --relay HOST:PORT`. It

@@ -1,11 +1,8 @@
 //! `yfs peer rename`: gives a name to a peer.
 
-use clap::Args;
-
 use crate::{
     commands::peer::named_peers::{PeerNameArgs, change_peers},
-    context::CommandContext,
-    errors::Result,
+    prelude::*,
 };
 
 const HELP: &str = "\

@@ -2,15 +2,11 @@
 
 use std::{path::Path, time::Duration};
 
-use clap::Args;
-use serde_json::json;
-use yfs::Workspace;
-use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_engine::id::FileId;
 use yfs_peer::{
     DirectoryShares, MAX_LABEL_LEN, PeerError, PeerMembership, PeerNode, PeerRights, PeerTicket,
     TicketRequest, issue_ticket, note_ticket_of_share,
 };
-use yfs_vfs::{FileKind, Op};
 
 use crate::{
     commands::{
@@ -20,10 +16,9 @@ use crate::{
             share_code::{self, JoinCodeArgs, OfferedCode},
         },
     },
-    context::CommandContext,
     discover,
-    errors::{CommandError, Result},
-    parse_time, settings,
+    prelude::*,
+    settings,
 };
 
 const HELP: &str = "\

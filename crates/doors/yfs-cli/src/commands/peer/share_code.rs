@@ -2,21 +2,15 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use clap::Args;
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
-use serde_json::Value;
 use tokio::{sync::watch, task::JoinHandle};
-use yfs::Workspace;
 use yfs_peer::{
     JOIN_CODE_LIFETIME, JoinCode, JoinCodeHost, JoinCodeOptions, JoinCodeOutcome, PeerMembership,
     PeerTicket, ReservedJoinCode,
 };
 
 use crate::{
-    commands::peer::peer_run::PeerNetworkArgs,
-    context::CommandContext,
-    errors::{CommandError, Result, write_stderr},
-    parse_time,
+    commands::peer::peer_run::PeerNetworkArgs, errors::write_stderr, prelude::*,
     stop_signal::wait_for_signal,
 };
 

@@ -1,11 +1,8 @@
 //! `yfs peer unblock`: allows connections with a peer that only this store blocked.
 
-use clap::Args;
-
 use crate::{
     commands::peer::named_peers::{PeerNameArgs, change_peers},
-    context::CommandContext,
-    errors::Result,
+    prelude::*,
 };
 
 const HELP: &str = "\

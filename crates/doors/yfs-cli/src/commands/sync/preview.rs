@@ -2,19 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
-use yfs::{Workspace, WorkspaceError};
-use yfs_engine::{id::FileId, path::VPath};
+use yfs::WorkspaceError;
+use yfs_engine::id::FileId;
 use yfs_vfs::{FileSystemExt, WalkOptions};
 
 use super::{SyncArgs, disk_changes, find_remote};
-use crate::{
-    commands::mirror,
-    context::CommandContext,
-    errors::{CommandError, Result},
-    progress::CommandProgress,
-    settings, workspace_key,
-};
+use crate::{commands::mirror, prelude::*, progress::CommandProgress, settings, workspace_key};
 
 /// The name of the temporary copy.
 const COPY: &str = "workspace.db";

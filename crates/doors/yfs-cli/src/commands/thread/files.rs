@@ -1,20 +1,17 @@
 //! The files of a thread: the calls of document 000 as subcommands.
 
-use clap::Subcommand;
-use serde_json::{Value, json};
-use yfs_threads::{
-    ExternalFile, FileRecord, FileSearch, ThreadFileError, ThreadFiles, ThumbnailError,
+use yfs_threads::{FileRecord, ThreadFiles, ThumbnailError};
+use yfs_vfs::Metadata;
+use yfs_wire::{
+    Rfc3339Time, ThreadFileJson, ThreadFileRequest, ThreadLinkRequest, ThreadMatchList,
+    ThreadMkdirRequest, ThreadMoveRequest, ThreadResponse, ThreadSearchRequest,
 };
-use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
-use yfs_wire::{ThreadFileJson, ThreadMatchesJson};
 
-use super::{ThreadPlaceArgs, print_json_only, print_rows};
+use super::ThreadPlaceArgs;
 use crate::{
     commands::{grep::SkippedFiles, input_content::ContentArgs, thumbnail::PictureArgs},
-    context::CommandContext,
-    errors::{CommandError, EXIT_USAGE, Result},
-    format_text::parse_size,
-    json,
+    errors::EXIT_USAGE,
+    prelude::*,
 };
 
 /// The subcommands of `yfs thread` on files.
@@ -33,23 +30,9 @@ pub(super) enum ThreadFileCommand {
         long: bool,
     },
     /// Print the records of files and directories
-    Stat {
-        /// The thread
-        #[arg(value_name = "THREAD")]
-        id: String,
-        /// The files
-        #[arg(value_name = "FILE", required = true)]
-        paths: Vec<String>,
-    },
+    Stat(FilesArgs),
     /// Print the contents of files
-    Cat {
-        /// The thread
-        #[arg(value_name = "THREAD")]
-        id: String,
-        /// The files
-        #[arg(value_name = "FILE", required = true)]
-        paths: Vec<String>,
-    },
+    Cat(FilesArgs),
     /// Print a small picture of an image
     Thumbnail {
         /// The thread
@@ -111,14 +94,7 @@ pub(super) enum ThreadFileCommand {
         members: Vec<(String, Value)>,
     },
     /// Create directories, with missing ones above them
-    Mkdir {
-        /// The thread
-        #[arg(value_name = "THREAD")]
-        id: String,
-        /// The directories
-        #[arg(value_name = "FILE", required = true)]
-        paths: Vec<String>,
-    },
+    Mkdir(DirectoriesArgs),
     /// Move or rename a file or directory; nothing is replaced
     Mv {
         /// The thread
@@ -132,23 +108,9 @@ pub(super) enum ThreadFileCommand {
         to: String,
     },
     /// Move files to the trash
-    Rm {
-        /// The thread
-        #[arg(value_name = "THREAD")]
-        id: String,
-        /// The files
-        #[arg(value_name = "FILE", required = true)]
-        paths: Vec<String>,
-    },
+    Rm(FilesArgs),
     /// Remove empty directories
-    Rmdir {
-        /// The thread
-        #[arg(value_name = "THREAD")]
-        id: String,
-        /// The directories
-        #[arg(value_name = "FILE", required = true)]
-        paths: Vec<String>,
-    },
+    Rmdir(DirectoriesArgs),
     /// Find lines of the files of a thread; exit status: 0 found, 1 not found, 2 failed
     Grep {
         /// The thread
@@ -181,6 +143,28 @@ pub(super) enum ThreadFileCommand {
     },
 }
 
+/// Files of a thread.
+#[derive(Debug, clap::Args)]
+pub(super) struct FilesArgs {
+    /// The thread
+    #[arg(value_name = "THREAD")]
+    id: String,
+    /// The files
+    #[arg(value_name = "FILE", required = true)]
+    paths: Vec<String>,
+}
+
+/// Directories of a thread.
+#[derive(Debug, clap::Args)]
+pub(super) struct DirectoriesArgs {
+    /// The thread
+    #[arg(value_name = "THREAD")]
+    id: String,
+    /// The directories
+    #[arg(value_name = "FILE", required = true)]
+    paths: Vec<String>,
+}
+
 /// What a file is, beside its content.
 #[derive(Debug, clap::Args)]
 pub(super) struct RecordArgs {
@@ -198,128 +182,93 @@ pub(super) async fn run(
     place: &ThreadPlaceArgs,
     context: &mut CommandContext,
 ) -> Result {
-    match command {
-        ThreadFileCommand::Ls { id, path, long } => {
-            let files = place.readable(context)?.existing(&id).await?.files();
-            list(context, &files, &path, long).await
-        }
-        ThreadFileCommand::Stat { id, paths } => {
-            let files = place.readable(context)?.existing(&id).await?.files();
-            for path in &paths {
-                let part = print_stat(context, &files, path).await;
-                context.continue_after(part)?;
-            }
-            Ok(())
-        }
-        ThreadFileCommand::Cat { id, paths } => {
-            let files = place.readable(context)?.existing(&id).await?.files();
+    let each = |paths: Vec<String>, request: fn(String) -> ThreadFileRequest| {
+        paths.into_iter().map(request).collect::<Vec<_>>()
+    };
+    let (id, requests, is_long) = match command {
+        ThreadFileCommand::Cat(FilesArgs { id, paths }) => {
+            let files = place.open(context, false)?.existing(&id).await?.files();
             for path in &paths {
                 let part = print_content(context, &files, path).await;
                 context.continue_after(part)?;
             }
-            Ok(())
+            return Ok(());
         }
         ThreadFileCommand::Thumbnail { id, path, picture } => {
-            let files = place.readable(context)?.existing(&id).await?.files();
-            print_thumbnail(context, &files, &path, &picture).await
+            let files = place.open(context, false)?.existing(&id).await?.files();
+            return print_thumbnail(context, &files, &path, &picture).await;
+        }
+        ThreadFileCommand::Write { id, path, content, record } => {
+            let files = place.open(context, true)?.existing(&id).await?.files();
+            let (data, metadata) = (content.read()?, metadata_of(record.members));
+            let record = files.write_file(&path, data, record.mime.as_deref(), metadata).await?;
+            return context.out.json_only(&ThreadFileJson::from(&record));
         }
         ThreadFileCommand::Grep { id, pattern, regex, ignore_case, include, limit } => {
-            let search = FileSearch { regex, ignore_case, include, limit };
-            let found = grep(context, place, &id, &pattern, &search).await;
-            context.continue_after(found)
+            // As grep does: 2 for a failure.
+            context.exit_with(EXIT_USAGE);
+            let search = ThreadSearchRequest { pattern, regex, ignore_case, include, limit };
+            let found =
+                serve(context, place, &id, vec![ThreadFileRequest::Grep(search)], false).await;
+            return context.continue_after(found);
         }
-        ThreadFileCommand::Find { id, pattern } => {
-            let files = place.readable(context)?.existing(&id).await?.files();
-            for path in files.find_files(&pattern).await? {
-                match context.out.json {
-                    true => context.out.json_line(&json!({ "path": path }))?,
-                    false => print_path(context, FileKind::File, &path)?,
-                }
-            }
-            Ok(())
+        ThreadFileCommand::Ls { id, path, long } => {
+            (id, vec![ThreadFileRequest::List { path }], long)
         }
-        command => change(command, place, context).await,
-    }
+        ThreadFileCommand::Stat(FilesArgs { id, paths }) => {
+            (id, each(paths, |path| ThreadFileRequest::Stat { path }), true)
+        }
+        ThreadFileCommand::Find { id, pattern: glob } => {
+            (id, vec![ThreadFileRequest::Find { glob }], false)
+        }
+        ThreadFileCommand::Link { id, path, url, size, hash, record } => {
+            let (mime, metadata) = (record.mime, metadata_of(record.members));
+            let link = ThreadLinkRequest { path, url, size, hash, mime, metadata };
+            (id, vec![ThreadFileRequest::Link(link)], false)
+        }
+        ThreadFileCommand::Set { id, path, members } => {
+            let metadata = Metadata::from_iter(members);
+            (id, vec![ThreadFileRequest::Patch { path, metadata }], false)
+        }
+        ThreadFileCommand::Mv { id, from, to } => {
+            (id, vec![ThreadFileRequest::Move(ThreadMoveRequest { from, to })], false)
+        }
+        ThreadFileCommand::Mkdir(DirectoriesArgs { id, paths }) => {
+            let mkdir = |path| ThreadFileRequest::Mkdir(ThreadMkdirRequest { path });
+            (id, each(paths, mkdir), false)
+        }
+        ThreadFileCommand::Rm(FilesArgs { id, paths }) => {
+            (id, each(paths, |path| ThreadFileRequest::Unlink { path }), false)
+        }
+        ThreadFileCommand::Rmdir(DirectoriesArgs { id, paths }) => {
+            (id, each(paths, |path| ThreadFileRequest::Rmdir { path }), false)
+        }
+    };
+    serve(context, place, &id, requests, is_long).await
 }
 
-/// Runs a subcommand that changes files.
-async fn change(
-    command: ThreadFileCommand,
-    place: &ThreadPlaceArgs,
+/// Serves requests for the files of a thread one after the other, and prints the answers.
+pub(super) async fn serve(
     context: &mut CommandContext,
+    place: &ThreadPlaceArgs,
+    id: &str,
+    requests: Vec<ThreadFileRequest>,
+    is_long: bool,
 ) -> Result {
-    let threads = place.writable(context)?;
-    let files = threads.existing(command.thread()).await?.files();
-    match command {
-        ThreadFileCommand::Write {
-            path, content, record: RecordArgs { mime, members }, ..
-        } => {
-            let metadata = metadata_of(members);
-            let data = content.read()?;
-            let record = files.write_file(&path, data, mime.as_deref(), metadata).await?;
-            print_json_only(context, &describe(&record))
-        }
-        ThreadFileCommand::Link { path, url, size, hash, record, .. } => {
-            let external = ExternalFile { url, size, hash };
-            let metadata = metadata_of(record.members);
-            let mime = record.mime.as_deref();
-            let record = files.link_file(&path, &external, mime, metadata).await?;
-            print_json_only(context, &describe(&record))
-        }
-        ThreadFileCommand::Set { path, members, .. } => {
-            let patch = Metadata::from_iter(members);
-            let record = files.patch_metadata(&path, &patch).await?;
-            print_json_only(context, &describe(&record))
-        }
-        ThreadFileCommand::Mv { from, to, .. } => {
-            let record = files.move_file(&from, &to).await?;
-            print_json_only(context, &describe(&record))
-        }
-        ThreadFileCommand::Mkdir { paths, .. } => {
-            for path in &paths {
-                let made = files.mkdir_file(path).await.map_err(CommandError::from);
-                let part = made.and_then(|record| print_json_only(context, &describe(&record)));
-                context.continue_after(part)?;
-            }
-            Ok(())
-        }
-        ThreadFileCommand::Rm { paths, .. } => {
-            for path in &paths {
-                let removed = files.unlink_file(path).await;
-                print_removed(context, path, removed)?;
-            }
-            Ok(())
-        }
-        ThreadFileCommand::Rmdir { paths, .. } => {
-            for path in &paths {
-                let removed = files.rmdir_file(path).await;
-                print_removed(context, path, removed)?;
-            }
-            Ok(())
-        }
-        _ => Ok(()),
+    let writes = requests.iter().any(ThreadFileRequest::writes);
+    let files = place.open(context, writes)?.existing(id).await?.files();
+    for request in requests {
+        let path = match &request {
+            ThreadFileRequest::Stat { path }
+            | ThreadFileRequest::Unlink { path }
+            | ThreadFileRequest::Rmdir { path } => path.clone(),
+            _ => String::new(),
+        };
+        let served = request.serve(&files).await.map_err(CommandError::from);
+        let part = served.and_then(|served| print(context, served, is_long, &path));
+        context.continue_after(part)?;
     }
-}
-
-impl ThreadFileCommand {
-    /// Returns the id of the thread.
-    fn thread(&self) -> &str {
-        match self {
-            Self::Ls { id, .. }
-            | Self::Stat { id, .. }
-            | Self::Cat { id, .. }
-            | Self::Thumbnail { id, .. }
-            | Self::Write { id, .. }
-            | Self::Link { id, .. }
-            | Self::Set { id, .. }
-            | Self::Mkdir { id, .. }
-            | Self::Mv { id, .. }
-            | Self::Rm { id, .. }
-            | Self::Rmdir { id, .. }
-            | Self::Grep { id, .. }
-            | Self::Find { id, .. } => id,
-        }
-    }
+    Ok(())
 }
 
 /// Parses a member of metadata.
@@ -333,22 +282,54 @@ fn metadata_of(members: Vec<(String, Value)>) -> Option<Metadata> {
     (!members.is_empty()).then(|| Metadata::from_iter(members))
 }
 
-async fn list(context: &mut CommandContext, files: &ThreadFiles, path: &str, long: bool) -> Result {
-    let records = files.readdir_file(path).await?;
-    let width = |text: fn(&FileRecord) -> usize| records.iter().map(text).max().unwrap_or(0);
+/// Prints the answer to a request for a path.
+fn print(
+    context: &mut CommandContext,
+    served: ThreadResponse<Rfc3339Time>,
+    is_long: bool,
+    path: &str,
+) -> Result {
+    match served {
+        ThreadResponse::Missing => Err(FsError::new(FsCode::ENOENT, Op::Stat, path).into()),
+        ThreadResponse::Removed => context.out.json_only(&json!({ "path": path, "removed": true })),
+        ThreadResponse::Listing(listing) => print_listing(context, &listing.entries, is_long),
+        ThreadResponse::Matches(found) => print_matches(context, &found),
+        ThreadResponse::Paths(found) => found.paths.iter().try_for_each(|path| {
+            if context.out.json {
+                return context.out.json_line(&json!({ "path": path }));
+            }
+            let path = context.out.name(FileKind::File, path).into_owned();
+            context.out.line(&path)
+        }),
+        served if context.out.json => context.out.json_line(&served),
+        ThreadResponse::Stats(stats) => context.out.rows(
+            11,
+            &[
+                ("Files", stats.files.to_string()),
+                ("Directories", stats.directories.to_string()),
+                ("Bytes", stats.bytes.to_string()),
+            ],
+        ),
+        ThreadResponse::File(record) if is_long => print_record(context, record),
+        _ => Ok(()),
+    }
+}
+
+fn print_listing(context: &mut CommandContext, entries: &[ThreadFileJson], long: bool) -> Result {
+    let width = |text: fn(&ThreadFileJson) -> usize| entries.iter().map(text).max().unwrap_or(0);
     let size_width = width(|record| record.size.to_string().len());
-    let mime_width = width(|record| record.mime_type.len());
-    for record in &records {
+    let mime_width = width(|record| record.mime.len());
+    for record in entries {
         if context.out.json {
-            context.out.json_line(&describe(record))?;
+            context.out.json_line(&json::value(record))?;
             continue;
         }
         let kind = if record.is_directory { FileKind::Directory } else { FileKind::File };
         let mut line = context.out.name(kind, &record.name).into_owned();
         if long {
-            let mime = context.out.safe(&record.mime_type).into_owned();
+            let mime = context.out.safe(&record.mime).into_owned();
             line = format!("{:>size_width$}  {mime:<mime_width$}  {line}", record.size);
-            if record.is_external() {
+            if !record.storage.starts_with("yfs:") {
                 line += &format!(" -> {}", context.out.safe(&record.storage));
             }
         }
@@ -357,37 +338,52 @@ async fn list(context: &mut CommandContext, files: &ThreadFiles, path: &str, lon
     Ok(())
 }
 
-async fn print_stat(context: &mut CommandContext, files: &ThreadFiles, path: &str) -> Result {
-    let record = existing_record(files, path, Op::Stat).await?;
-    if context.out.json {
-        return context.out.json_line(&describe(&record));
-    }
+fn print_record(context: &mut CommandContext, record: ThreadFileJson) -> Result {
     let mut rows = vec![
-        ("Path", record.path.to_string()),
-        ("Type", record.mime_type.clone()),
+        ("Path", record.path),
+        ("Type", record.mime),
         ("Size", record.size.to_string()),
-        ("Storage", record.storage.clone()),
+        ("Storage", record.storage),
     ];
     if let (Some(width), Some(height)) = (record.width, record.height) {
         rows.push(("Pixels", format!("{width} × {height}")));
     }
     if !record.metadata.is_empty() {
-        rows.push(("Metadata", Value::Object(record.metadata.clone()).to_string()));
+        rows.push(("Metadata", Value::Object(record.metadata).to_string()));
     }
-    print_rows(context, &rows)
+    context.out.rows(11, &rows)
+}
+
+fn print_matches(context: &mut CommandContext, found: &ThreadMatchList) -> Result {
+    for file in &found.files {
+        if context.out.json {
+            context.out.json_line(&json::value(file))?;
+            continue;
+        }
+        for line in &file.matches {
+            context.out.safe_line(&format!("{}:{}:{}", file.path, line.line, line.content))?;
+        }
+    }
+    let mut skipped = SkippedFiles::default();
+    skipped.add(found.binary, &found.binary_paths, String::clone);
+    skipped.print(context, "")?;
+    context.exit_with(u8::from(found.files.is_empty()));
+    Ok(())
 }
 
 async fn print_content(context: &mut CommandContext, files: &ThreadFiles, path: &str) -> Result {
-    let Some(content) = files.read_file(path).await? else {
-        let record = existing_record(files, path, Op::Open).await?;
-        let message = format!("{}: the bytes are at {}", record.path, record.storage);
-        return Err(CommandError::other(message));
+    let content = files.read_file(path).await?;
+    let record = match (&content, context.out.json) {
+        (Some(content), false) => return context.out.raw(content),
+        _ => existing_record(files, path).await?,
     };
-    if context.out.json {
-        let record = existing_record(files, path, Op::Open).await?;
-        return context.out.json_line(&json::content(record.path.as_str(), &content));
+    match content {
+        Some(content) => context.out.json_line(&json::content(record.path.as_str(), &content)),
+        None => Err(CommandError::other(format!(
+            "{}: the bytes are at {}",
+            record.path, record.storage
+        ))),
     }
-    context.out.raw(&content)
 }
 
 async fn print_thumbnail(
@@ -396,7 +392,7 @@ async fn print_thumbnail(
     path: &str,
     picture: &PictureArgs,
 ) -> Result {
-    let record = existing_record(files, path, Op::Open).await?;
+    let record = existing_record(files, path).await?;
     let made = files.thumbnail(path, picture.size).await?.ok_or_else(|| {
         CommandError::other(format!("{}: {}", record.path, ThumbnailError::NotAnImage))
     })?;
@@ -404,56 +400,7 @@ async fn print_thumbnail(
 }
 
 /// Returns the record of a file that must exist.
-async fn existing_record(files: &ThreadFiles, path: &str, op: Op) -> Result<FileRecord> {
-    let missing = || FsError::new(FsCode::ENOENT, op, path);
+async fn existing_record(files: &ThreadFiles, path: &str) -> Result<FileRecord> {
+    let missing = || FsError::new(FsCode::ENOENT, Op::Open, path);
     Ok(files.stat_file(path).await?.ok_or_else(missing)?)
-}
-
-async fn grep(
-    context: &mut CommandContext,
-    place: &ThreadPlaceArgs,
-    id: &str,
-    pattern: &str,
-    search: &FileSearch,
-) -> Result {
-    // As grep does: 2 for a failure.
-    context.exit_with(EXIT_USAGE);
-    let files = place.readable(context)?.existing(id).await?.files();
-    let found = files.grep_files(pattern, search).await?;
-    for file in &found.files {
-        if context.out.json {
-            context.out.json_line(&json::value(&ThreadMatchesJson::from(file.clone())))?;
-            continue;
-        }
-        for found in &file.matches {
-            let line = format!("{}:{}:{}", file.path, found.line, found.content);
-            let line = context.out.safe(&line).into_owned();
-            context.out.line(&line)?;
-        }
-    }
-    let mut skipped = SkippedFiles::default();
-    skipped.add(found.n_binary, &found.binary_paths, String::clone);
-    skipped.print(context, "")?;
-    context.exit_with(u8::from(found.files.is_empty()));
-    Ok(())
-}
-
-fn print_path(context: &mut CommandContext, kind: FileKind, path: &str) -> Result {
-    let path = context.out.name(kind, path).into_owned();
-    context.out.line(&path)
-}
-
-fn print_removed(
-    context: &mut CommandContext,
-    path: &str,
-    removed: Result<(), ThreadFileError>,
-) -> Result {
-    let value = json!({ "path": path, "removed": true });
-    let part = removed.map_err(CommandError::from);
-    let part = part.and_then(|()| print_json_only(context, &value));
-    context.continue_after(part)
-}
-
-fn describe(record: &FileRecord) -> Value {
-    json::value(&ThreadFileJson::from(record))
 }

@@ -2,19 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use yfs::{
-    Workspace,
-    workspace::{
-        change_list::{HistoryChange, HistoryEntry},
-        undo::{UndoneChanges, sort_for_undo},
-    },
+use yfs::workspace::{
+    change_list::{HistoryChange, HistoryEntry},
+    undo::{UndoneChanges, sort_for_undo},
 };
-use yfs_engine::{path::VPath, step::StepId, time::Millis};
+use yfs_engine::step::StepId;
 
 use super::{UndoArgs, UndoneActors};
-use crate::{
-    context::CommandContext, errors::Result, format_text::counted, history_steps::HistoryStep,
-};
+use crate::{history_steps::HistoryStep, prelude::*};
 
 /// Chooses the steps to undo, the latest first, each with its changes in the order in which they
 /// are undone.

@@ -7,16 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use yfs::{Workspace, workspace::damaged_blobs::BlobUse};
+use yfs::workspace::damaged_blobs::BlobUse;
 use yfs_engine::hash::ContentHash;
 use yfs_store::CheckReport;
 use yfs_vfs::name_escaping::HostRules;
 
-use crate::{
-    context::CommandContext,
-    discover,
-    errors::{Result, write_stderr},
-};
+use crate::{discover, errors::write_stderr, prelude::*};
 
 /// The damaged blobs of a workspace, with the files that have each of them.
 pub(super) struct DamagedBlobs {
