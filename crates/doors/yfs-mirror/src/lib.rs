@@ -51,7 +51,7 @@ mod crash_points;
 pub mod error;
 mod held_rules;
 mod ignores;
-pub(crate) mod layout_plan;
+mod layout_plan;
 mod lease;
 pub mod mirror;
 mod mirror_clock;
