@@ -13,25 +13,23 @@ mod blob_settlement;
 pub(crate) mod conversion_notes;
 mod feed;
 pub(crate) mod forks;
-mod log_cursor;
 mod log_mark;
 mod log_summary;
 mod missing_blobs;
-mod open_settlements;
 mod receive;
 
 pub use self::{
     blob_settlement::BlobSettlement,
     feed::{FeedPiece, ReplicaFeed},
     forks::ForkReport,
-    log_cursor::LogCursor,
+    log_mark::LogCursor,
     log_summary::LogSummary,
     missing_blobs::BlobPolicy,
     receive::{ReceivedUpdates, ReplicaUpdate},
 };
 pub(crate) use self::{
+    blob_settlement::OpenSettlements,
     log_mark::{ReplicaMarks, find_mark},
-    open_settlements::OpenSettlements,
 };
 
 use std::{sync::Arc, time::Duration};
@@ -97,33 +95,6 @@ pub struct RecordWatch {
 }
 
 impl Replication<'_> {
-    /// Returns a number that changes when this store lost records: marks of other logs that were
-    /// stored before are not valid any more.
-    pub fn epoch(&self) -> Result<u64> {
-        Ok(log_mark::forgotten_upto(self.state)?.0)
-    }
-
-    /// Marks the present end of the log for a mirror, which a name identifies; returns `last`, its
-    /// last mark, if there are no records since. A log that has the mark has every record before
-    /// it; an earlier copy of the store does not have it.
-    pub fn mark_for_mirror(self, mirror: &str, last: Option<&LogCursor>) -> Result<LogCursor> {
-        self.state.check_open()?;
-        log_mark::mark_for_mirror(self.state, mirror, last)
-    }
-
-    /// Reports whether this log has a mark that was made for a mirror.
-    pub fn has_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
-        self.state.check_open()?;
-        Ok(log_mark::find_mirror_mark(self.state, mirror, mark)?.is_some())
-    }
-
-    /// Reports whether this log has a mark that was made for a mirror, or had it before damaged
-    /// records were set aside. If not, the store is an earlier copy, or lost its last records.
-    pub fn knows_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
-        self.state.check_open()?;
-        log_mark::knows_mirror_mark(self.state, mirror, mark)
-    }
-
     /// Returns the size of the main document in the store, in bytes: of its state and the updates
     /// since.
     pub fn main_bytes(self) -> Result<u64> {
