@@ -16,6 +16,7 @@ pub(crate) mod forks;
 mod log_mark;
 mod log_summary;
 mod missing_blobs;
+mod open_settlements;
 mod receive;
 
 pub use self::{
@@ -28,8 +29,8 @@ pub use self::{
     receive::{ReceivedUpdates, ReplicaUpdate},
 };
 pub(crate) use self::{
-    blob_settlement::OpenSettlements,
     log_mark::{ReplicaMarks, find_mark},
+    open_settlements::OpenSettlements,
 };
 
 use std::{sync::Arc, time::Duration};
@@ -38,6 +39,7 @@ use tokio::sync::watch;
 use yfs_engine::id::WorkspaceId;
 use yfs_store::Store;
 
+use self::log_mark::MarkSlots;
 use crate::{
     Workspace, WorkspaceOptions,
     error::{Result, WorkspaceError},
@@ -95,6 +97,38 @@ pub struct RecordWatch {
 }
 
 impl Replication<'_> {
+    /// Returns a number that changes when this store lost records: marks of other logs that were
+    /// stored before are not valid any more.
+    pub fn epoch(&self) -> Result<u64> {
+        Ok(log_mark::forgotten_upto(self.state)?.0)
+    }
+
+    /// Marks the present end of the log for a mirror, which a name identifies; returns `last`, its
+    /// last mark, if there are no records since. A log that has the mark has every record before
+    /// it; an earlier copy of the store does not have it.
+    pub fn mark_for_mirror(self, mirror: &str, last: Option<&LogCursor>) -> Result<LogCursor> {
+        self.state.check_open()?;
+        let (slots, head) = (MarkSlots::of_mirror(mirror), self.state.store.head()?);
+        match last {
+            Some(last) if slots.find(self.state, last)? == Some(head) => Ok(last.clone()),
+            last => slots.make(self.state, last, head),
+        }
+    }
+
+    /// Reports whether this log has a mark that was made for a mirror.
+    pub fn has_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
+        self.state.check_open()?;
+        Ok(MarkSlots::of_mirror(mirror).find(self.state, mark)?.is_some())
+    }
+
+    /// Reports whether this log has a mark that was made for a mirror, or had it before damaged
+    /// records were set aside, which proves nothing any more. If not, the store is an earlier copy,
+    /// or lost its last records.
+    pub fn knows_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
+        self.state.check_open()?;
+        Ok(MarkSlots::of_mirror(mirror).stored(self.state, mark)?.is_some())
+    }
+
     /// Returns the size of the main document in the store, in bytes: of its state and the updates
     /// since.
     pub fn main_bytes(self) -> Result<u64> {

@@ -153,14 +153,14 @@ wire_codec!(Usual, TicketGrant:
     let (is_once, label) = (flags & 2 == 2, label.to_owned());
     Ok(TicketGrant { id, workspace, ticket_key, rights, expires, is_once, label })
 },
-|it, out| {
+|item, out| {
     Usual::write(&GRANT_VERSION, out);
-    Usual::write(&it.id, out);
-    Usual::write(&it.workspace, out);
-    Usual::write(&it.ticket_key, out);
-    out.push(u8::from(it.rights == PeerRights::Write) | u8::from(it.is_once) << 1);
-    Usual::write(&it.expires.map_or(Millis(0), |at| at.max(Millis(1))), out);
-    Usual::write(&it.label.as_str(), out);
+    Usual::write(&item.id, out);
+    Usual::write(&item.workspace, out);
+    Usual::write(&item.ticket_key, out);
+    out.push(u8::from(item.rights == PeerRights::Write) | u8::from(item.is_once) << 1);
+    Usual::write(&item.expires.map_or(Millis(0), |at| at.max(Millis(1))), out);
+    Usual::write(&item.label.as_str(), out);
 });
 
 impl SignedGrant {
@@ -288,9 +288,9 @@ wire_codec!(Usual, BlockTarget:
     1 => Usual::read(reader).map(BlockTarget::Ticket),
     _ => Err(Lib0Error::Parts),
 },
-|it, out| {
-    out.push(u8::from(matches!(it, BlockTarget::Ticket(_))));
-    match it {
+|item, out| {
+    out.push(u8::from(matches!(item, BlockTarget::Ticket(_))));
+    match item {
         BlockTarget::Peer(peer) => Usual::write(peer, out),
         BlockTarget::Ticket(ticket) => Usual::write(ticket, out),
     }

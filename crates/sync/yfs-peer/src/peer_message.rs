@@ -123,4 +123,4 @@ impl<'a> PeerMessage<'a> {
 
 wire_codec!(Usual, DenialCode:
     |reader| reader.var_uint().map(DenialCode::of_number),
-    |it, out| write_var_uint(out, it.number()));
+    |item, out| write_var_uint(out, item.number()));

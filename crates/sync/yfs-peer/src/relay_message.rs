@@ -345,8 +345,8 @@ wire_codec!(Usual, RelayRefusal:
     let number = usize::from(reader.u8()?);
     Ok(RelayRefusal::ALL.get(number).copied().unwrap_or(RelayRefusal::Busy))
 },
-|it, out| {
-    out.push(RelayRefusal::ALL.iter().position(|known| known == it).unwrap_or_default() as u8);
+|item, out| {
+    out.push(RelayRefusal::ALL.iter().position(|known| known == item).unwrap_or_default() as u8);
 });
 
 wire_fields!(RelayVisit { time as BigEndian, address as FixedAddress, session, code });
@@ -395,7 +395,7 @@ wire_codec!(RelayPayload, &'a [u8]:
         let fits = !payload.is_empty() && reader.position() <= MAX_DATAGRAM_LEN;
         if fits { Ok(payload) } else { Err(Lib0Error::Parts) }
     },
-    |it, out| out.extend_from_slice(it));
+    |item, out| out.extend_from_slice(item));
 
 /// A value, and so many zeros, so that a reply is not longer.
 struct WithFiller<C, const N: usize>(C);
@@ -406,8 +406,8 @@ wire_codec!({T, C: WireCodec<'a, T>, const N: usize} WithFiller<C, N>, T:
     reader.take(N)?;
     Ok(value)
 },
-|it, out| {
-    C::write(it, out);
+|item, out| {
+    C::write(item, out);
     out.extend([0; N]);
 });
 
@@ -416,10 +416,10 @@ struct BigEndian;
 
 wire_codec!(BigEndian, u16:
     |reader| Usual::read(reader).map(u16::from_be_bytes),
-    |it, out| out.extend(it.to_be_bytes()));
+    |item, out| out.extend(item.to_be_bytes()));
 wire_codec!(BigEndian, u64:
     |reader| Usual::read(reader).map(u64::from_be_bytes),
-    |it, out| out.extend(it.to_be_bytes()));
+    |item, out| out.extend(item.to_be_bytes()));
 
 /// The address of one machine: the family, 16 bytes, the port.
 struct FixedAddress;
@@ -436,12 +436,12 @@ wire_codec!(FixedAddress, SocketAddr:
     let port: u16 = BigEndian::read(reader)?;
     if port > 0 { Ok(SocketAddr::new(ip, port)) } else { Err(Lib0Error::Parts) }
 },
-|it, out| {
-    match it.ip().to_canonical() {
+|item, out| {
+    match item.ip().to_canonical() {
         IpAddr::V4(ip) => out.extend([&[4][..], &ip.octets(), &[0; 12]].concat()),
         IpAddr::V6(ip) => out.extend([&[6][..], &ip.octets()].concat()),
     }
-    BigEndian::write(&it.port(), out);
+    BigEndian::write(&item.port(), out);
 });
 
 #[cfg(test)]

@@ -112,8 +112,8 @@ wire_codec!(LastRelays, Vec<RelayName>:
     }
     (0..n_relays).map(|_| reader.string()?.parse().map_err(|_| Lib0Error::Parts)).collect()
 },
-|it, out| {
-    let relays = &it[..it.len().min(MAX_RELAYS)];
+|item, out| {
+    let relays = &item[..item.len().min(MAX_RELAYS)];
     if !relays.is_empty() {
         write_var_uint(out, relays.len() as u64);
         relays.iter().for_each(|relay| write_string(out, &relay.to_string()));
@@ -142,8 +142,8 @@ wire_codec!(PeerAddresses, Vec<SocketAddr>:
     };
     (0..n_addresses).map(read).collect()
 },
-|it, out| {
-    let addresses = &it[..it.len().min(MAX_ADDRESSES)];
+|item, out| {
+    let addresses = &item[..item.len().min(MAX_ADDRESSES)];
     write_var_uint(out, addresses.len() as u64);
     for address in addresses {
         match address.ip() {

@@ -84,7 +84,7 @@ fn check<T>(value: T, is_valid: bool) -> Result<T, Lib0Error> {
 macro_rules! wire_codec {
     (
         $({$($param:tt)*})? $codec:ty, $value:ty:
-        |$reader:ident| $read:expr, |$it:ident, $out:ident| $write:expr
+        |$reader:ident| $read:expr, |$item:ident, $out:ident| $write:expr
     ) => {
         impl<'a, $($($param)*)?> $crate::wire::WireCodec<'a, $value> for $codec {
             fn read(
@@ -93,68 +93,68 @@ macro_rules! wire_codec {
                 $read
             }
 
-            fn write($it: &$value, $out: &mut Vec<u8>) {
+            fn write($item: &$value, $out: &mut Vec<u8>) {
                 $write
             }
         }
     };
 }
 
-wire_codec!(Usual, u64: |reader| reader.var_uint(), |it, out| write_var_uint(out, *it));
-wire_codec!(Usual, &'a str: |reader| reader.string(), |it, out| write_string(out, it));
-wire_codec!(Usual, &'a [u8]: |reader| reader.buffer(), |it, out| write_buffer(out, it));
+wire_codec!(Usual, u64: |reader| reader.var_uint(), |item, out| write_var_uint(out, *item));
+wire_codec!(Usual, &'a str: |reader| reader.string(), |item, out| write_string(out, item));
+wire_codec!(Usual, &'a [u8]: |reader| reader.buffer(), |item, out| write_buffer(out, item));
 wire_codec!(Usual, bool:
     |reader| reader.u8().and_then(|flag| check(flag == 1, flag <= 1)),
-    |it, out| out.push(u8::from(*it)));
+    |item, out| out.push(u8::from(*item)));
 wire_codec!({const N: usize} Usual, [u8; N]:
     |reader| Ok(reader.take(N)?.try_into().expect("as many as were asked for")),
-    |it, out| out.extend_from_slice(it));
+    |item, out| out.extend_from_slice(item));
 wire_codec!(Usual, FileId:
     |reader| FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts),
-    |it, out| write_string(out, it.as_str()));
+    |item, out| write_string(out, item.as_str()));
 wire_codec!(Usual, ContentHash:
     |reader| Usual::read(reader).map(ContentHash::from_bytes),
-    |it, out| out.extend_from_slice(it.as_bytes()));
+    |item, out| out.extend_from_slice(item.as_bytes()));
 wire_codec!(Usual, Millis:
     |reader| i64::try_from(reader.var_uint()?).map(Millis).map_err(|_| Lib0Error::Parts),
-    |it, out| write_var_uint(out, u64::try_from(it.0).unwrap_or(0)));
+    |item, out| write_var_uint(out, u64::try_from(item.0).unwrap_or(0)));
 wire_codec!({const N: usize} AtMost<N>, &'a str:
     |reader| Usual::read(reader).and_then(|text: &str| check(text, text.len() <= N)),
-    |it, out| Usual::write(it, out));
+    |item, out| Usual::write(item, out));
 wire_codec!({const N: usize} AtMost<N>, &'a [u8]:
     |reader| Usual::read(reader).and_then(|bytes: &[u8]| check(bytes, bytes.len() <= N)),
-    |it, out| Usual::write(it, out));
+    |item, out| Usual::write(item, out));
 wire_codec!(LastFlag, bool:
     |reader| if reader.is_empty() { Ok(false) } else { Usual::read(reader) },
-    |it, out| Usual::write(it, out));
+    |item, out| Usual::write(item, out));
 wire_codec!({T, C: WireCodec<'a, T>, const N: usize} InBuffer<C, N>, T:
 |reader| {
     let bytes = reader.buffer()?;
     let mut inner = Lib0Reader::new(check(bytes, bytes.len() <= N)?);
     C::read(&mut inner).and_then(|value| check(value, inner.is_empty()))
 },
-|it, out| {
+|item, out| {
     let mut bytes = Vec::new();
-    C::write(it, &mut bytes);
+    C::write(item, &mut bytes);
     write_buffer(out, &bytes);
 });
 wire_codec!({T, C: WireCodec<'a, T>} BoxAs<C>, Box<T>:
     |reader| C::read(reader).map(Box::new),
-    |it, out| C::write(it, out));
+    |item, out| C::write(item, out));
 wire_codec!({T, C: WireCodec<'a, T>} MaybeAs<C>, Option<T>:
 |reader| if Usual::read(reader)? { C::read(reader).map(Some) } else { Ok(None) },
-|it, out| {
-    Usual::write(&it.is_some(), out);
-    it.iter().for_each(|value| C::write(value, out));
+|item, out| {
+    Usual::write(&item.is_some(), out);
+    item.iter().for_each(|value| C::write(value, out));
 });
 wire_codec!({T, C: WireCodec<'a, T>} EachAs<C>, Vec<T>:
 |reader| {
     let n_values = reader.var_uint()?;
     (0..check(n_values, n_values <= MAX_VALUES)?).map(|_| C::read(reader)).collect()
 },
-|it, out| {
-    write_var_uint(out, it.len() as u64);
-    it.iter().for_each(|value| C::write(value, out));
+|item, out| {
+    write_var_uint(out, item.len() as u64);
+    item.iter().for_each(|value| C::write(value, out));
 });
 
 /// Defines the usual encoding of a type by its fields, in the order in which they are written. Each
@@ -164,7 +164,7 @@ macro_rules! wire_fields {
     ($type:ident $(<$life:lifetime>)? { $($field:tt $(as $codec:ty)?),* $(,)? }) => {
         $crate::wire_codec!($crate::wire::Usual, $type $(<$life>)?:
             |reader| Ok($type { $($field: $crate::wire_fields!(@read reader $($codec)?)),* }),
-            |it, out| { $($crate::wire_fields!(@write (&it.$field) out $($codec)?);)* });
+            |item, out| { $($crate::wire_fields!(@write (&item.$field) out $($codec)?);)* });
     };
     (@read $reader:ident) => { $crate::wire_fields!(@read $reader $crate::wire::Usual) };
     (@read $reader:ident $codec:ty) => {

@@ -4,23 +4,11 @@
 //! removed only if no exchange waits for blobs, and none ended while it did: an exchange with one
 //! peer knows nothing of the blobs that another one owed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use yfs_engine::hash::ContentHash;
 
 use crate::{Replication, Workspace, error::Result, state::WorkspaceState};
-
-/// The exchanges of a process that wait for blobs.
-#[derive(Debug, Default)]
-pub(crate) struct OpenSettlements {
-    last: u64,
-    waiting: BTreeSet<u64>,
-    /// How often blobs became missing that no exchange waits for.
-    pub(super) n_abandoned: u64,
-}
 
 /// What one exchange knows of missing blobs. If it is dropped while it waits for blobs, the other
 /// exchanges search for them.

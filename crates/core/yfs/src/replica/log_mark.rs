@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 use yfs_store::Seq;
 
 use crate::{
-    Replication,
     core::WorkspaceCore,
     error::{Result, WorkspaceError},
 };
@@ -51,7 +50,7 @@ pub(crate) struct ReplicaMarks {
 }
 
 /// The marks of one purpose: the beginning of the settings that store them, and their number.
-struct MarkSlots {
+pub(super) struct MarkSlots {
     prefix: String,
     n_slots: u32,
 }
@@ -61,12 +60,17 @@ impl MarkSlots {
         Self { prefix: "replica.mark.".to_owned(), n_slots: N_MARKS }
     }
 
-    fn of_mirror(mirror: &str) -> Self {
+    pub(super) fn of_mirror(mirror: &str) -> Self {
         Self { prefix: format!("mirror.mark.{mirror}."), n_slots: N_MIRROR_MARKS }
     }
 
     /// Marks the log at a position, in the slot after that of the last mark.
-    fn make(&self, core: &WorkspaceCore, last: Option<&LogCursor>, seq: Seq) -> Result<LogCursor> {
+    pub(super) fn make(
+        &self,
+        core: &WorkspaceCore,
+        last: Option<&LogCursor>,
+        seq: Seq,
+    ) -> Result<LogCursor> {
         let slot = match last {
             Some(last) => (last.slot + 1) % self.n_slots,
             // Each process begins at a random slot, so that they do not replace each other's marks.
@@ -79,7 +83,7 @@ impl MarkSlots {
     }
 
     /// Returns the position of a mark that this log has, or had before marks were forgotten.
-    fn stored(&self, core: &WorkspaceCore, cursor: &LogCursor) -> Result<Option<Seq>> {
+    pub(super) fn stored(&self, core: &WorkspaceCore, cursor: &LogCursor) -> Result<Option<Seq>> {
         let stored = core.store.get_meta(&format!("{}{}", self.prefix, cursor.slot))?;
         let Some(value) = stored else { return Ok(None) };
         let read = || {
@@ -91,7 +95,7 @@ impl MarkSlots {
     }
 
     /// Returns the position of a mark, if this log has it.
-    fn find(&self, core: &WorkspaceCore, cursor: &LogCursor) -> Result<Option<Seq>> {
+    pub(super) fn find(&self, core: &WorkspaceCore, cursor: &LogCursor) -> Result<Option<Seq>> {
         let forgotten = forgotten_upto(core)?;
         Ok(self.stored(core, cursor)?.filter(|seq| *seq > forgotten))
     }
@@ -129,44 +133,10 @@ pub(crate) fn find_mark(core: &WorkspaceCore, cursor: &LogCursor) -> Result<Opti
 }
 
 /// Returns the position up to which marks are unknown.
-fn forgotten_upto(core: &WorkspaceCore) -> Result<Seq> {
+pub(super) fn forgotten_upto(core: &WorkspaceCore) -> Result<Seq> {
     let stored = core.store.get_meta(FORGOTTEN_SETTING)?;
     let text = stored.and_then(|stored| String::from_utf8(stored).ok());
     Ok(text.and_then(|text| text.parse().ok()).map_or(Seq::ZERO, Seq))
-}
-
-impl Replication<'_> {
-    /// Returns a number that changes when this store lost records: marks of other logs that were
-    /// stored before are not valid any more.
-    pub fn epoch(&self) -> Result<u64> {
-        Ok(forgotten_upto(self.state)?.0)
-    }
-
-    /// Marks the present end of the log for a mirror, which a name identifies; returns `last`, its
-    /// last mark, if there are no records since. A log that has the mark has every record before
-    /// it; an earlier copy of the store does not have it.
-    pub fn mark_for_mirror(self, mirror: &str, last: Option<&LogCursor>) -> Result<LogCursor> {
-        self.state.check_open()?;
-        let (slots, head) = (MarkSlots::of_mirror(mirror), self.state.store.head()?);
-        match last {
-            Some(last) if slots.find(self.state, last)? == Some(head) => Ok(last.clone()),
-            last => slots.make(self.state, last, head),
-        }
-    }
-
-    /// Reports whether this log has a mark that was made for a mirror.
-    pub fn has_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
-        self.state.check_open()?;
-        Ok(MarkSlots::of_mirror(mirror).find(self.state, mark)?.is_some())
-    }
-
-    /// Reports whether this log has a mark that was made for a mirror, or had it before damaged
-    /// records were set aside, which proves nothing any more. If not, the store is an earlier copy,
-    /// or lost its last records.
-    pub fn knows_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
-        self.state.check_open()?;
-        Ok(MarkSlots::of_mirror(mirror).stored(self.state, mark)?.is_some())
-    }
 }
 
 impl fmt::Display for LogCursor {
