@@ -163,6 +163,7 @@ pub trait DocumentWithPresence: SyncDocument {
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError>;
 
-    /// Returns the presence of all clients, if there are any ([`PresenceRoom::all`](crate::presence::PresenceRoom::all)).
+    /// Returns the presence of all clients, if there are any, as
+    /// [`PresenceRoom::all`](crate::presence::PresenceRoom::all) does.
     fn all_states(&self) -> Option<Vec<u8>>;
 }
