@@ -13,7 +13,6 @@ mod blob_settlement;
 pub(crate) mod conversion_notes;
 mod feed;
 pub(crate) mod forks;
-mod log_cursor;
 mod log_mark;
 mod log_summary;
 mod missing_blobs;
@@ -24,7 +23,7 @@ pub use self::{
     blob_settlement::BlobSettlement,
     feed::{FeedPiece, ReplicaFeed},
     forks::ForkReport,
-    log_cursor::LogCursor,
+    log_mark::LogCursor,
     log_summary::LogSummary,
     missing_blobs::BlobPolicy,
     receive::{ReceivedUpdates, ReplicaUpdate},
@@ -40,6 +39,7 @@ use tokio::sync::watch;
 use yfs_engine::id::WorkspaceId;
 use yfs_store::Store;
 
+use self::log_mark::MarkSlots;
 use crate::{
     Workspace, WorkspaceOptions,
     error::{Result, WorkspaceError},
@@ -108,20 +108,25 @@ impl Replication<'_> {
     /// it; an earlier copy of the store does not have it.
     pub fn mark_for_mirror(self, mirror: &str, last: Option<&LogCursor>) -> Result<LogCursor> {
         self.state.check_open()?;
-        log_mark::mark_for_mirror(self.state, mirror, last)
+        let (slots, head) = (MarkSlots::of_mirror(mirror), self.state.store.head()?);
+        match last {
+            Some(last) if slots.find(self.state, last)? == Some(head) => Ok(last.clone()),
+            last => slots.make(self.state, last, head),
+        }
     }
 
     /// Reports whether this log has a mark that was made for a mirror.
     pub fn has_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
         self.state.check_open()?;
-        Ok(log_mark::find_mirror_mark(self.state, mirror, mark)?.is_some())
+        Ok(MarkSlots::of_mirror(mirror).find(self.state, mark)?.is_some())
     }
 
     /// Reports whether this log has a mark that was made for a mirror, or had it before damaged
-    /// records were set aside. If not, the store is an earlier copy, or lost its last records.
+    /// records were set aside, which proves nothing any more. If not, the store is an earlier copy,
+    /// or lost its last records.
     pub fn knows_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
         self.state.check_open()?;
-        log_mark::knows_mirror_mark(self.state, mirror, mark)
+        Ok(MarkSlots::of_mirror(mirror).stored(self.state, mark)?.is_some())
     }
 
     /// Returns the size of the main document in the store, in bytes: of its state and the updates

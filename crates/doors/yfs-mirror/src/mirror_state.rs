@@ -21,7 +21,7 @@ use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{FileKind, VersionToken, confined_dir::HostStat};
 
-use crate::merge_plan::parked_name;
+use crate::layout_plan::parked_name;
 
 mod column_seal;
 pub mod database;

@@ -6,12 +6,9 @@
 use yfs::Workspace;
 use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_buffer};
 use yfs_store::StoreError;
+use yfs_sync::wire::{Usual, WireCodec};
 
-use crate::{
-    peer_error::PeerError,
-    peer_grant::{PeerCertificate, read_array},
-    peer_key::SIGNATURE_LEN,
-};
+use crate::{peer_error::PeerError, peer_grant::PeerCertificate, peer_key::SIGNATURE_LEN};
 
 /// The setting with the random name of the list.
 const EPOCH_SETTING: &str = "peer.carry.epoch";
@@ -60,7 +57,7 @@ impl CarriedBatch {
     fn decode(bytes: &[u8]) -> Result<Self, Lib0Error> {
         let mut reader = Lib0Reader::new(bytes);
         let certificate = PeerCertificate::decode(reader.buffer()?)?;
-        let signature = read_array(&mut reader)?;
+        let signature = Usual::read(&mut reader)?;
         let frame = reader.take(reader.remaining())?.to_vec();
         Ok(Self { certificate, signature, frame })
     }

@@ -4,14 +4,18 @@ use std::net::SocketAddr;
 
 use yfs_engine::{
     id::WorkspaceId,
-    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string, write_var_uint},
+    lib0::{Lib0Error, Lib0Reader, write_buffer},
     time::Millis,
+};
+use yfs_sync::{
+    wire::{EachAs, InBuffer, MaybeAs, Usual, WireCodec},
+    wire_fields,
 };
 
 use crate::{
-    peer_grant::{PeerCertificate, read_array},
+    peer_grant::{MAX_CERTIFICATE_LEN, PeerCertificate},
     peer_key::{PeerId, PeerSecretKey, SIGNATURE_LEN},
-    ticket::{read_addresses, write_addresses},
+    ticket::PeerAddresses,
 };
 
 /// The context of the signature of a contact.
@@ -35,6 +39,9 @@ struct ContactProof {
     at: Millis,
     signature: [u8; SIGNATURE_LEN],
 }
+
+wire_fields!(ContactProof { certificate as InBuffer<Usual, MAX_CERTIFICATE_LEN>, at, signature });
+wire_fields!(PeerContact { peer, addresses as PeerAddresses, signed as MaybeAs<Usual> });
 
 impl PeerContact {
     /// Makes the contact of this peer.
@@ -85,60 +92,30 @@ impl PeerContact {
         is_valid.then_some(certificate)
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.peer.as_bytes());
-        write_addresses(out, &self.addresses);
-        out.push(u8::from(self.signed.is_some()));
-        if let Some(ContactProof { certificate, at, signature }) = &self.signed {
-            write_buffer(out, &certificate.encode());
-            write_var_uint(out, u64::try_from(at.0).unwrap_or(0));
-            out.extend_from_slice(signature);
-        }
-    }
-
-    fn read(reader: &mut Lib0Reader<'_>) -> Result<Self, Lib0Error> {
-        let peer = PeerId::from_bytes(read_array(reader)?);
-        let addresses = read_addresses(reader)?;
-        let signed = match reader.u8()? {
-            0 => None,
-            1 => Some(ContactProof {
-                certificate: PeerCertificate::decode(reader.buffer()?)?,
-                at: Millis(i64::try_from(reader.var_uint()?).map_err(|_| Lib0Error::Parts)?),
-                signature: read_array(reader)?,
-            }),
-            _ => return Err(Lib0Error::Parts),
-        };
-        Ok(Self { peer, addresses, signed })
-    }
-
     /// Encodes a list.
     pub(crate) fn encode_list(contacts: &[Self]) -> Vec<u8> {
         let mut out = Vec::new();
-        write_var_uint(&mut out, contacts.len() as u64);
-        for contact in contacts {
-            contact.write(&mut out);
-        }
+        EachAs::<Usual>::write(&contacts.to_vec(), &mut out);
         out
     }
 
     /// Decodes a list of at most `max` contacts.
     pub(crate) fn decode_list(bytes: &[u8], max: usize) -> Result<Vec<Self>, Lib0Error> {
         let mut reader = Lib0Reader::new(bytes);
-        let n_contacts = reader.var_uint()?;
-        if n_contacts > max as u64 {
-            return Err(Lib0Error::Parts);
+        let contacts: Vec<Self> = EachAs::<Usual>::read(&mut reader)?;
+        if contacts.len() <= max && reader.is_empty() {
+            Ok(contacts)
+        } else {
+            Err(Lib0Error::Parts)
         }
-        let contacts =
-            (0..n_contacts).map(|_| Self::read(&mut reader)).collect::<Result<_, _>>()?;
-        if reader.is_empty() { Ok(contacts) } else { Err(Lib0Error::Parts) }
     }
 }
 
 fn signed_bytes(certificate: &PeerCertificate, addresses: &[SocketAddr], at: Millis) -> Vec<u8> {
     let mut bytes = CONTACT_CONTEXT.to_vec();
-    write_string(&mut bytes, certificate.signed.grant.workspace.as_str());
+    Usual::write(&certificate.signed.grant.workspace, &mut bytes);
     write_buffer(&mut bytes, &certificate.encode());
-    write_addresses(&mut bytes, addresses);
-    write_var_uint(&mut bytes, u64::try_from(at.0).unwrap_or(0));
+    PeerAddresses::write(&addresses.to_vec(), &mut bytes);
+    Usual::write(&at, &mut bytes);
     bytes
 }

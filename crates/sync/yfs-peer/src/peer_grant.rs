@@ -4,9 +4,13 @@
 //! See `docs/format/peers.md` for the bytes.
 
 use yfs_engine::{
-    id::{FileId, WorkspaceId},
-    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string, write_var_uint},
+    id::WorkspaceId,
+    lib0::{Lib0Error, write_buffer},
     time::Millis,
+};
+use yfs_sync::{
+    wire::{Usual, WireCodec, read_wire_bytes, wire_bytes},
+    wire_codec, wire_fields,
 };
 
 use crate::{
@@ -103,6 +107,11 @@ pub struct SignedBlock {
     signature: [u8; SIGNATURE_LEN],
 }
 
+wire_fields!(TicketId { 0 });
+wire_fields!(SignedGrant { grant, signature });
+wire_fields!(PeerCertificate { signed, peer, is_bound_by_owner, binding });
+wire_fields!(SignedBlock { target, at, signature });
+
 impl TicketId {
     /// Makes an id from random bytes.
     pub fn from_bytes(bytes: [u8; GRANT_ID_LEN]) -> Self {
@@ -123,52 +132,36 @@ impl TicketGrant {
         SignedGrant { grant: self, signature }
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        write_var_uint(out, GRANT_VERSION);
-        out.extend_from_slice(&self.id.0);
-        write_string(out, self.workspace.as_str());
-        out.extend_from_slice(self.ticket_key.as_bytes());
-        let flags = u8::from(self.rights == PeerRights::Write) | u8::from(self.is_once) << 1;
-        out.push(flags);
-        let expires = self.expires.map_or(0, |at| u64::try_from(at.0).unwrap_or(0).max(1));
-        write_var_uint(out, expires);
-        write_string(out, &self.label);
-    }
-
-    fn read(reader: &mut Lib0Reader<'_>) -> Result<Self, Lib0Error> {
-        if reader.var_uint()? != GRANT_VERSION {
-            return Err(Lib0Error::Parts);
-        }
-        let id = TicketId(read_array(reader)?);
-        let workspace = FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)?;
-        let ticket_key = PeerId::from_bytes(read_array(reader)?);
-        let flags = reader.u8()?;
-        let expires = reader.var_uint()?;
-        let label = reader.string()?;
-        if flags > 3 || label.len() > MAX_LABEL_LEN || label.chars().any(char::is_control) {
-            return Err(Lib0Error::Parts);
-        }
-        let expires = match expires {
-            0 => None,
-            at => Some(Millis(i64::try_from(at).map_err(|_| Lib0Error::Parts)?)),
-        };
-        Ok(Self {
-            id,
-            workspace,
-            ticket_key,
-            rights: if flags & 1 == 1 { PeerRights::Write } else { PeerRights::Read },
-            expires,
-            is_once: flags & 2 == 2,
-            label: label.to_owned(),
-        })
-    }
-
     fn signed_bytes(&self) -> Vec<u8> {
-        let mut bytes = GRANT_CONTEXT.to_vec();
-        self.write(&mut bytes);
-        bytes
+        [GRANT_CONTEXT, &wire_bytes(self)].concat()
     }
 }
+
+wire_codec!(Usual, TicketGrant:
+|reader| {
+    if reader.var_uint()? != GRANT_VERSION {
+        return Err(Lib0Error::Parts);
+    }
+    let (id, workspace) = (Usual::read(reader)?, Usual::read(reader)?);
+    let (ticket_key, flags) = (Usual::read(reader)?, reader.u8()?);
+    let expires = Some(Usual::read(reader)?).filter(|at: &Millis| at.0 > 0);
+    let label = reader.string()?;
+    if flags > 3 || label.len() > MAX_LABEL_LEN || label.chars().any(char::is_control) {
+        return Err(Lib0Error::Parts);
+    }
+    let rights = if flags & 1 == 1 { PeerRights::Write } else { PeerRights::Read };
+    let (is_once, label) = (flags & 2 == 2, label.to_owned());
+    Ok(TicketGrant { id, workspace, ticket_key, rights, expires, is_once, label })
+},
+|item, out| {
+    Usual::write(&GRANT_VERSION, out);
+    Usual::write(&item.id, out);
+    Usual::write(&item.workspace, out);
+    Usual::write(&item.ticket_key, out);
+    out.push(u8::from(item.rights == PeerRights::Write) | u8::from(item.is_once) << 1);
+    Usual::write(&item.expires.map_or(Millis(0), |at| at.max(Millis(1))), out);
+    Usual::write(&item.label.as_str(), out);
+});
 
 impl SignedGrant {
     /// Binds the grant to a peer's key, as a holder of the ticket does.
@@ -194,15 +187,6 @@ impl SignedGrant {
     /// Reports whether the owner signed the grant.
     pub(crate) fn is_signed_by(&self, owner: PeerId) -> bool {
         owner.has_signed(&self.grant.signed_bytes(), &self.signature)
-    }
-
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        self.grant.write(out);
-        out.extend_from_slice(&self.signature);
-    }
-
-    pub(crate) fn read(reader: &mut Lib0Reader<'_>) -> Result<Self, Lib0Error> {
-        Ok(Self { grant: TicketGrant::read(reader)?, signature: read_array(reader)? })
     }
 }
 
@@ -258,12 +242,7 @@ impl PeerCertificate {
 
     /// Encodes the certificate.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.signed.write(&mut out);
-        out.extend_from_slice(self.peer.as_bytes());
-        out.push(u8::from(self.is_bound_by_owner));
-        out.extend_from_slice(&self.binding);
-        out
+        wire_bytes(self)
     }
 
     /// Decodes a certificate.
@@ -271,19 +250,7 @@ impl PeerCertificate {
         if bytes.len() > MAX_CERTIFICATE_LEN {
             return Err(Lib0Error::Parts);
         }
-        let mut reader = Lib0Reader::new(bytes);
-        let signed = SignedGrant::read(&mut reader)?;
-        let peer = PeerId::from_bytes(read_array(&mut reader)?);
-        let is_bound_by_owner = match reader.u8()? {
-            0 => false,
-            1 => true,
-            _ => return Err(Lib0Error::Parts),
-        };
-        let binding = read_array(&mut reader)?;
-        if !reader.is_empty() {
-            return Err(Lib0Error::Parts);
-        }
-        Ok(Self { signed, peer, is_bound_by_owner, binding })
+        read_wire_bytes(bytes)
     }
 }
 
@@ -306,65 +273,43 @@ impl SignedBlock {
 
     /// Encodes the block.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        write_block(&mut out, self.target, self.at);
-        out.extend_from_slice(&self.signature);
-        out
+        wire_bytes(self)
     }
 
     /// Decodes a block.
     pub fn decode(bytes: &[u8]) -> Result<Self, Lib0Error> {
-        let mut reader = Lib0Reader::new(bytes);
-        let target = match reader.u8()? {
-            0 => BlockTarget::Peer(PeerId::from_bytes(read_array(&mut reader)?)),
-            1 => BlockTarget::Ticket(TicketId(read_array(&mut reader)?)),
-            _ => return Err(Lib0Error::Parts),
-        };
-        let at = i64::try_from(reader.var_uint()?).map_err(|_| Lib0Error::Parts)?;
-        let signature = read_array(&mut reader)?;
-        if !reader.is_empty() {
-            return Err(Lib0Error::Parts);
-        }
-        Ok(Self { target, at: Millis(at), signature })
+        read_wire_bytes(bytes)
     }
 }
 
+wire_codec!(Usual, BlockTarget:
+|reader| match reader.u8()? {
+    0 => Usual::read(reader).map(BlockTarget::Peer),
+    1 => Usual::read(reader).map(BlockTarget::Ticket),
+    _ => Err(Lib0Error::Parts),
+},
+|item, out| {
+    out.push(u8::from(matches!(item, BlockTarget::Ticket(_))));
+    match item {
+        BlockTarget::Peer(peer) => Usual::write(peer, out),
+        BlockTarget::Ticket(ticket) => Usual::write(ticket, out),
+    }
+});
+
 fn binding_bytes(grant: &TicketGrant, peer: PeerId, is_bound_by_owner: bool) -> Vec<u8> {
     let mut bytes = BINDING_CONTEXT.to_vec();
-    let mut inner = Vec::new();
-    grant.write(&mut inner);
-    write_buffer(&mut bytes, &inner);
-    bytes.extend_from_slice(peer.as_bytes());
-    bytes.push(u8::from(is_bound_by_owner));
+    write_buffer(&mut bytes, &wire_bytes(grant));
+    Usual::write(&peer, &mut bytes);
+    Usual::write(&is_bound_by_owner, &mut bytes);
     bytes
 }
 
 fn block_bytes(target: BlockTarget, workspace: &WorkspaceId, at: Millis) -> Vec<u8> {
     let mut bytes = BLOCK_CONTEXT.to_vec();
-    write_string(&mut bytes, workspace.as_str());
-    write_block(&mut bytes, target, at);
+    Usual::write(workspace, &mut bytes);
+    Usual::write(&target, &mut bytes);
+    Usual::write(&at, &mut bytes);
     bytes
-}
-
-fn write_block(out: &mut Vec<u8>, target: BlockTarget, at: Millis) {
-    match target {
-        BlockTarget::Peer(peer) => {
-            out.push(0);
-            out.extend_from_slice(peer.as_bytes());
-        }
-        BlockTarget::Ticket(ticket) => {
-            out.push(1);
-            out.extend_from_slice(&ticket.0);
-        }
-    }
-    write_var_uint(out, u64::try_from(at.0).unwrap_or(0));
-}
-
-/// Reads an array of bytes.
-pub(crate) fn read_array<const N: usize>(
-    reader: &mut Lib0Reader<'_>,
-) -> Result<[u8; N], Lib0Error> {
-    Ok(reader.take(N)?.try_into().expect("as many as were asked for"))
 }
 
 /// Makes the secret key of a ticket from the bytes in its text.

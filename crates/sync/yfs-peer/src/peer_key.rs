@@ -4,6 +4,7 @@ use std::{fmt, str::FromStr};
 
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use thiserror::Error;
+use yfs_sync::wire_fields;
 
 /// The length of a public key and of a secret, in bytes.
 pub(crate) const KEY_LEN: usize = 32;
@@ -39,6 +40,8 @@ pub struct PeerSecretKey {
     seed: [u8; KEY_LEN],
     id: PeerId,
 }
+
+wire_fields!(PeerId { 0 });
 
 impl PeerId {
     /// Makes an id from the bytes of a public key.

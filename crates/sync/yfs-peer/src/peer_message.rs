@@ -4,14 +4,18 @@
 //! allocates more than the frame.
 
 use yfs_engine::{
-    id::{FileId, WorkspaceId},
-    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string, write_var_uint},
+    id::WorkspaceId,
+    lib0::{Lib0Error, Lib0Reader, write_var_uint},
+};
+use yfs_sync::{
+    wire::{BoxAs, EachAs, InBuffer, MaybeAs, Usual},
+    wire_codec, wire_variants,
 };
 
 use crate::{
     contact::PeerContact,
     peer_error::DenialCode,
-    peer_grant::{PeerCertificate, SignedBlock, read_array},
+    peer_grant::{MAX_CERTIFICATE_LEN, PeerCertificate, SignedBlock},
     peer_key::{PeerId, SIGNATURE_LEN},
 };
 
@@ -22,22 +26,35 @@ pub(crate) const PEER_VERSION: u64 = 2;
 const FIRST_TYPE: u8 = 64;
 
 /// The most blocks in one message.
-const MAX_BLOCKS_IN_MESSAGE: u64 = 4096;
+const MAX_BLOCKS_IN_MESSAGE: usize = 4096;
 
 /// The most contacts in one message.
 pub(crate) const MAX_CONTACTS_IN_MESSAGE: usize = 64;
 
+/// The number of the first message, which has the version before its fields.
 const HELLO: u64 = 64;
-const ADMITTED: u64 = 65;
-const DENIED: u64 = 66;
-const BLOCKS: u64 = 67;
-const CONTACTS: u64 = 68;
-const SIGNED: u64 = 69;
-const CARRIED: u64 = 70;
-const CARRY_SINCE: u64 = 71;
-const CARRY_REACHED: u64 = 72;
-const PRESENCE: u64 = 73;
-const PRESENCE_WITHDRAWN: u64 = 74;
+
+/// A certificate in a message.
+type Certificate = InBuffer<Usual, MAX_CERTIFICATE_LEN>;
+
+/// A list of contacts in a message.
+type Contacts = InBuffer<EachAs<Usual>, { usize::MAX }>;
+
+wire_variants!(PeerMessage:
+    HELLO => Hello { workspace, certificate as Certificate, is_complete },
+    65 => Admitted {
+        certificate as Certificate, renewed as MaybeAs<BoxAs<Certificate>>, is_complete
+    },
+    66 => Denied(code),
+    67 => Blocks(blocks as EachAs<InBuffer<Usual, { usize::MAX }>>),
+    68 => Contacts(contacts as Contacts),
+    69 => Signed { signature, frame },
+    70 => Carried { certificate as Certificate, signature, frame },
+    71 => CarrySince { epoch, position },
+    72 => CarryReached { epoch, position },
+    73 => Presence { certificate as BoxAs<Certificate>, signature, frame },
+    74 => PresenceWithdrawn { peer },
+);
 
 /// A message between peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,139 +96,31 @@ impl<'a> PeerMessage<'a> {
     /// Decodes a frame.
     pub(crate) fn decode(frame: &'a [u8]) -> Result<Self, Lib0Error> {
         let mut reader = Lib0Reader::new(frame);
-        let message = match reader.var_uint()? {
-            HELLO => {
-                if reader.var_uint()? != PEER_VERSION {
-                    return Err(Lib0Error::Parts);
-                }
-                let workspace = FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)?;
-                let certificate = read_certificate(&mut reader)?;
-                Self::Hello { workspace, certificate, is_complete: read_flag(&mut reader)? }
-            }
-            ADMITTED => {
-                let certificate = read_certificate(&mut reader)?;
-                let has_renewed = read_flag(&mut reader)?;
-                let renewed = has_renewed.then(|| read_certificate(&mut reader)).transpose()?;
-                let renewed = renewed.map(Box::new);
-                Self::Admitted { certificate, renewed, is_complete: read_flag(&mut reader)? }
-            }
-            DENIED => Self::Denied(DenialCode::of_number(reader.var_uint()?)),
-            BLOCKS => {
-                let n_blocks = reader.var_uint()?;
-                if n_blocks > MAX_BLOCKS_IN_MESSAGE {
-                    return Err(Lib0Error::Parts);
-                }
-                let blocks = (0..n_blocks).map(|_| SignedBlock::decode(reader.buffer()?));
-                Self::Blocks(blocks.collect::<Result<_, _>>()?)
-            }
-            CONTACTS => {
-                let list = reader.buffer()?;
-                Self::Contacts(PeerContact::decode_list(list, MAX_CONTACTS_IN_MESSAGE)?)
-            }
-            SIGNED => Self::Signed { signature: read_array(&mut reader)?, frame: reader.buffer()? },
-            CARRIED => Self::Carried {
-                certificate: read_certificate(&mut reader)?,
-                signature: read_array(&mut reader)?,
-                frame: reader.buffer()?,
-            },
-            CARRY_SINCE => {
-                Self::CarrySince { epoch: reader.var_uint()?, position: reader.var_uint()? }
-            }
-            CARRY_REACHED => {
-                Self::CarryReached { epoch: reader.var_uint()?, position: reader.var_uint()? }
-            }
-            PRESENCE => Self::Presence {
-                certificate: Box::new(read_certificate(&mut reader)?),
-                signature: read_array(&mut reader)?,
-                frame: reader.buffer()?,
-            },
-            PRESENCE_WITHDRAWN => {
-                Self::PresenceWithdrawn { peer: PeerId::from_bytes(read_array(&mut reader)?) }
-            }
-            _ => return Err(Lib0Error::Parts),
+        let number = reader.var_uint()?;
+        if number == HELLO && reader.var_uint()? != PEER_VERSION {
+            return Err(Lib0Error::Parts);
+        }
+        let message = Self::read_fields(number, &mut reader)?.filter(|_| reader.is_empty());
+        let is_short = |message: &Self| match message {
+            Self::Blocks(blocks) => blocks.len() <= MAX_BLOCKS_IN_MESSAGE,
+            Self::Contacts(contacts) => contacts.len() <= MAX_CONTACTS_IN_MESSAGE,
+            _ => true,
         };
-        if reader.is_empty() { Ok(message) } else { Err(Lib0Error::Parts) }
+        message.filter(is_short).ok_or(Lib0Error::Parts)
     }
 
     /// Encodes a frame.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        match self {
-            Self::Hello { workspace, certificate, is_complete } => {
-                write_var_uint(&mut out, HELLO);
-                write_var_uint(&mut out, PEER_VERSION);
-                write_string(&mut out, workspace.as_str());
-                write_buffer(&mut out, &certificate.encode());
-                out.push(u8::from(*is_complete));
-            }
-            Self::Admitted { certificate, renewed, is_complete } => {
-                write_var_uint(&mut out, ADMITTED);
-                write_buffer(&mut out, &certificate.encode());
-                out.push(u8::from(renewed.is_some()));
-                if let Some(renewed) = renewed {
-                    write_buffer(&mut out, &renewed.encode());
-                }
-                out.push(u8::from(*is_complete));
-            }
-            Self::Denied(code) => {
-                write_var_uint(&mut out, DENIED);
-                write_var_uint(&mut out, code.number());
-            }
-            Self::Blocks(blocks) => {
-                write_var_uint(&mut out, BLOCKS);
-                write_var_uint(&mut out, blocks.len() as u64);
-                for block in blocks {
-                    write_buffer(&mut out, &block.encode());
-                }
-            }
-            Self::Contacts(contacts) => {
-                write_var_uint(&mut out, CONTACTS);
-                write_buffer(&mut out, &PeerContact::encode_list(contacts));
-            }
-            Self::Signed { signature, frame } => {
-                write_var_uint(&mut out, SIGNED);
-                out.extend_from_slice(signature);
-                write_buffer(&mut out, frame);
-            }
-            Self::Carried { certificate, signature, frame } => {
-                write_var_uint(&mut out, CARRIED);
-                write_buffer(&mut out, &certificate.encode());
-                out.extend_from_slice(signature);
-                write_buffer(&mut out, frame);
-            }
-            Self::CarrySince { epoch, position } => {
-                write_var_uint(&mut out, CARRY_SINCE);
-                write_var_uint(&mut out, *epoch);
-                write_var_uint(&mut out, *position);
-            }
-            Self::CarryReached { epoch, position } => {
-                write_var_uint(&mut out, CARRY_REACHED);
-                write_var_uint(&mut out, *epoch);
-                write_var_uint(&mut out, *position);
-            }
-            Self::Presence { certificate, signature, frame } => {
-                write_var_uint(&mut out, PRESENCE);
-                write_buffer(&mut out, &certificate.encode());
-                out.extend_from_slice(signature);
-                write_buffer(&mut out, frame);
-            }
-            Self::PresenceWithdrawn { peer } => {
-                write_var_uint(&mut out, PRESENCE_WITHDRAWN);
-                out.extend_from_slice(peer.as_bytes());
-            }
+        write_var_uint(&mut out, self.number());
+        if self.number() == HELLO {
+            write_var_uint(&mut out, PEER_VERSION);
         }
+        self.write_fields(&mut out);
         out
     }
 }
 
-fn read_flag(reader: &mut Lib0Reader<'_>) -> Result<bool, Lib0Error> {
-    match reader.u8()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(Lib0Error::Parts),
-    }
-}
-
-fn read_certificate(reader: &mut Lib0Reader<'_>) -> Result<PeerCertificate, Lib0Error> {
-    PeerCertificate::decode(reader.buffer()?)
-}
+wire_codec!(Usual, DenialCode:
+    |reader| reader.var_uint().map(DenialCode::of_number),
+    |item, out| write_var_uint(out, item.number()));

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{File, OpenOptions, TryLockError},
+    fs::File,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::{
@@ -23,7 +23,7 @@ use tokio::{
 };
 use yfs::Workspace;
 use yfs_engine::id::FileId;
-use yfs_replica::{ExchangeProgress, run_blocking};
+use yfs_replica::{ExchangeProgress, follow_lock::lock_file, run_blocking};
 
 mod call_plan;
 mod link_choice;
@@ -186,12 +186,20 @@ impl LinkEntry {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct NodeRecord {
     addresses: Vec<SocketAddr>,
     /// The relays in tickets.
     #[serde(default)]
     relays: Vec<String>,
+}
+
+impl NodeRecord {
+    /// Reads the record of the last start.
+    fn read(workspace: &Workspace) -> Result<Self, PeerError> {
+        let stored = workspace.store().get_meta(NODE_SETTING)?;
+        Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default())
+    }
 }
 
 impl Default for PeerOptions {
@@ -350,10 +358,7 @@ pub fn issue_ticket(
     request: TicketRequest,
 ) -> Result<PeerTicket, PeerError> {
     let member = PeerMembership::of(workspace)?;
-    let record = workspace.store().get_meta(NODE_SETTING)?;
-    let record: Option<NodeRecord> = record.and_then(|record| serde_json::from_slice(&record).ok());
-    let (addresses, relays) =
-        record.map(|record| (record.addresses, record.relays)).unwrap_or_default();
+    let NodeRecord { addresses, relays } = NodeRecord::read(workspace)?;
     let ticket = member.issue(request, addresses)?;
     Ok(PeerTicket {
         relays: relays.iter().filter_map(|name| name.parse().ok()).collect(),
@@ -368,23 +373,12 @@ pub fn is_running(lock_dir: &Path) -> bool {
 }
 
 fn acquire_lock(dir: &Path) -> Result<File, PeerError> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(dir.join(LOCK_FILE))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(PeerError::AlreadyRunning),
-        Err(TryLockError::Error(error)) => Err(error.into()),
-    }
+    lock_file(&dir.join(LOCK_FILE))?.ok_or(PeerError::AlreadyRunning)
 }
 
 /// Binds the port of the last start if it is free, so that contacts and tickets stay valid.
 fn bind(member: &PeerMembership, listen: SocketAddr) -> Result<std::net::UdpSocket, PeerError> {
-    let stored = member.workspace().store().get_meta(NODE_SETTING)?;
-    let record: Option<NodeRecord> = stored.and_then(|stored| serde_json::from_slice(&stored).ok());
-    let last = record.and_then(|record| record.addresses.first().map(SocketAddr::port));
+    let last = NodeRecord::read(member.workspace())?.addresses.first().map(SocketAddr::port);
     let ports = last.into_iter().filter(|_| listen.port() == 0).chain([listen.port()]);
     let mut failure = None;
     for port in ports {

@@ -16,12 +16,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use yfs::Workspace;
 use yfs_engine::{id::FileId, lib0::write_string};
 use yfs_replica::{
-    DEFAULT_MAIN_LIMIT, ExchangeProgress, FrameSession, HubMarks, ReplicaSession, WELCOME_WITHIN,
+    DEFAULT_MAIN_LIMIT, ExchangeProgress, ExchangeRights, FrameSession, MarkStore, ReplicaSession,
+    SessionOptions, WELCOME_WITHIN,
 };
 use yfs_store::DocName;
 use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
@@ -77,7 +77,8 @@ pub struct PeerSession {
     /// The last position that the peer was informed of.
     carry_reached: Option<u64>,
     seen: BTreeSet<[u8; 32]>,
-    marks: StoredPeerMarks,
+    /// The marks of the exchange, of a guest.
+    marks: Option<MarkStore>,
     /// The number of updates that were put in quarantine because their signer may not write.
     n_unauthorized: u64,
     /// The documents for which peers sent other content under ids that items have here.
@@ -102,18 +103,6 @@ enum SessionPhase {
     Open(Box<ReplicaSession>),
     /// The peer was denied: the message that says so is still to be sent.
     Denied(DenialCode),
-}
-
-/// The marks of an exchange with a peer, and for which rights they hold.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct StoredPeerMarks {
-    #[serde(flatten)]
-    marks: HubMarks,
-    /// The epoch of this store in which they were made.
-    epoch: u64,
-    /// Whether this side could send, and whether the peer could.
-    is_writer: bool,
-    is_remote_writer: bool,
 }
 
 impl PeerSession {
@@ -180,7 +169,7 @@ impl PeerSession {
             carry_from: None,
             carry_reached: None,
             seen: BTreeSet::new(),
-            marks: StoredPeerMarks::default(),
+            marks: None,
             n_unauthorized: 0,
             forked: Vec::new(),
             has_carried: false,
@@ -410,38 +399,24 @@ impl PeerSession {
     fn begin_exchange(&mut self) -> Result<(), PeerError> {
         let is_remote_writer = self.is_remote_writer();
         let workspace = self.workspace().clone();
-        let mut inner = if self.member.id() < self.remote {
-            self.marks = self.stored_marks()?;
-            ReplicaSession::guest(workspace, &self.marks.marks)
+        let inner = if self.member.id() < self.remote {
+            let rights = ExchangeRights { is_writer: self.is_writer(), is_remote_writer };
+            let setting = format!("{MARKS_SETTING}{}", self.remote);
+            let marks = self.marks.insert(MarkStore::open(&workspace, setting, Some(rights))?);
+            ReplicaSession::guest(workspace, marks.marks())
         } else {
             ReplicaSession::hub(workspace, is_remote_writer)
         };
-        inner = inner
-            .with_checked_updates()
-            .with_main_limit(DEFAULT_MAIN_LIMIT)
-            .with_blob_pool(self.member.blob_pool())
-            .with_settling(self.member.is_owner()?);
-        if !self.is_writer() {
-            inner = inner.without_sending();
-        }
+        let settles_contents = self.member.is_owner()?;
+        let inner = inner.with_blob_pool(self.member.blob_pool()).with_options(|options| {
+            *options = SessionOptions {
+                keeps_changes: !self.is_writer(),
+                settles_contents,
+                are_updates_checked: true,
+                main_limit: Some(DEFAULT_MAIN_LIMIT),
+            };
+        });
         self.open(inner)
-    }
-
-    /// Returns the marks that were stored for the peer, if the rights of both are the same since.
-    fn stored_marks(&self) -> Result<StoredPeerMarks, PeerError> {
-        let fresh = StoredPeerMarks {
-            marks: HubMarks::default(),
-            epoch: self.workspace().replication().epoch()?,
-            is_writer: self.is_writer(),
-            is_remote_writer: self.is_remote_writer(),
-        };
-        let stored = self.workspace().store().get_meta(&self.marks_setting())?;
-        let stored: Option<StoredPeerMarks> =
-            stored.and_then(|stored| serde_json::from_slice(&stored).ok());
-        let is_valid = |stored: &StoredPeerMarks| {
-            StoredPeerMarks { marks: HubMarks::default(), ..stored.clone() } == fresh
-        };
-        Ok(stored.filter(is_valid).unwrap_or(fresh))
     }
 
     fn open(&mut self, inner: ReplicaSession) -> Result<(), PeerError> {
@@ -463,18 +438,11 @@ impl PeerSession {
         certificate.is_some_and(|shown| shown.signed.grant.rights == PeerRights::Write)
     }
 
-    fn marks_setting(&self) -> String {
-        format!("{MARKS_SETTING}{}", self.remote)
-    }
-
     fn save_marks(&mut self) -> Result<(), PeerError> {
-        let SessionPhase::Open(inner) = &self.phase else { return Ok(()) };
-        let Some(now) = inner.remembered().filter(|now| **now != self.marks.marks) else {
-            return Ok(());
-        };
-        self.marks.marks = now.clone();
-        let text = serde_json::to_vec(&self.marks).expect("strings and numbers are JSON");
-        Ok(self.workspace().store().set_meta(&self.marks_setting(), &text)?)
+        match (&self.phase, &mut self.marks) {
+            (SessionPhase::Open(inner), Some(marks)) => Ok(marks.save(inner)?),
+            _ => Ok(()),
+        }
     }
 
     /// Processes a message of an admitted peer.

@@ -3,10 +3,10 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
-    net::lookup_host,
     sync::mpsc,
     time::{Instant, sleep, sleep_until, timeout},
 };
+use yfs_replica::client::jittered;
 
 use crate::{
     membership::PeerMembership,
@@ -19,22 +19,19 @@ use crate::{
     relay_socket::RelaySocket,
 };
 
-/// The time to resolve the name of a relay.
-const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
-
 /// How long a relay may take to reply: each attempt has more time than the one before it.
-const REPLY_WITHIN: [Duration; 3] =
+pub(crate) const REPLY_WITHIN: [Duration; 3] =
     [Duration::from_millis(500), Duration::from_millis(1500), Duration::from_secs(3)];
 
 /// The pause before the next attempt to register: first, and at most.
 const REGISTER_AGAIN: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
 
 /// How often this peer shows that it is there. NATs keep a mapping for 30 s or more.
-const PING_EVERY: Duration = Duration::from_secs(15);
+pub(crate) const PING_EVERY: Duration = Duration::from_secs(15);
 
 /// When a sign of life is repeated, and how often before the relay is gone.
-const PING_AGAIN: Duration = Duration::from_secs(2);
-const MAX_UNANSWERED: u32 = 4;
+pub(crate) const PING_AGAIN: Duration = Duration::from_secs(2);
+pub(crate) const MAX_UNANSWERED: u32 = 4;
 
 /// What a registration brings.
 #[derive(Debug)]
@@ -76,7 +73,7 @@ impl RelayClient {
                 Err(reason) => reason,
             };
             self.events.send(RelayEvent::Lost { relay: self.relay, reason }).await.ok();
-            sleep(pause.mul_f64(random_factor())).await;
+            sleep(jittered(pause)).await;
             pause = (pause * 2).min(REGISTER_AGAIN[1]);
         }
     }
@@ -87,12 +84,8 @@ impl RelayClient {
         &mut self,
         attempt: usize,
     ) -> Result<(SocketAddr, RelaySession, SocketAddr), String> {
-        let resolved = timeout(RESOLVE_WITHIN, lookup_host((self.name.host(), self.name.port())));
-        let resolved = resolved.await.map_err(|_| "its name is not resolved in time".to_owned())?;
-        let addresses: Vec<SocketAddr> = resolved
-            .map_err(|error| error.to_string())?
-            .filter(|to| self.socket.fits(*to))
-            .collect();
+        let resolved = self.name.resolve().await?;
+        let addresses: Vec<SocketAddr> = resolved.filter(|to| self.socket.fits(*to)).collect();
         let address = addresses.get(attempt % addresses.len().max(1));
         let address = *address.ok_or("it has no address that this socket can reach")?;
         let session = random_session();
@@ -179,10 +172,4 @@ pub(crate) fn random_session() -> RelaySession {
     let mut session = RelaySession::default();
     getrandom::fill(&mut session).expect("the operating system has a random source");
     session
-}
-
-/// Returns a factor between 0.75 and 1.25, so that peers don't register at the same moment.
-pub(crate) fn random_factor() -> f64 {
-    let random = getrandom::u32().unwrap_or_default();
-    0.75 + 0.5 * f64::from(random) / f64::from(u32::MAX)
 }

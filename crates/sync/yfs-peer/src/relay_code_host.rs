@@ -11,13 +11,14 @@ use std::{
 
 use futures::future::join_all;
 use tokio::time::{sleep, sleep_until};
+use yfs_replica::client::jittered;
 
 use crate::{
     join_code::JoinCode,
     join_code_offer::CodeOffer,
     membership::PeerMembership,
     peer_error::PeerError,
-    relay_client::random_factor,
+    relay_client::{MAX_UNANSWERED, PING_AGAIN, PING_EVERY},
     relay_code_visits::CodeVisits,
     relay_dialog::RelayDialog,
     relay_message::{RelayRefusal, RelayReply, RelayRequest, RelayVisit},
@@ -29,12 +30,6 @@ const MAX_NUMBERS: usize = 8;
 
 /// The pause before the next attempt to offer: first, and at most.
 const OFFER_AGAIN: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(8)];
-
-/// How often the sharer shows that it is there, when that is repeated, and how often before the
-/// relay is gone.
-const PING_EVERY: Duration = Duration::from_secs(15);
-const PING_AGAIN: Duration = Duration::from_secs(2);
-const MAX_UNANSWERED: u32 = 4;
 
 /// A join code whose number is reserved at relays, if there are any.
 #[derive(Debug)]
@@ -169,7 +164,7 @@ impl CodeRelay {
                     answer_visits(dialog, &offer, &mut visits, &report).await;
                     self.dialog = None;
                 }
-                sleep(pause.mul_f64(random_factor())).await;
+                sleep(jittered(pause)).await;
                 pause = (pause * 2).min(OFFER_AGAIN[1]);
                 self.offer().await.ok();
             }

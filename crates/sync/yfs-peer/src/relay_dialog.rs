@@ -7,25 +7,18 @@ use std::{
 };
 
 use tokio::{
-    net::{UdpSocket, lookup_host},
-    time::{Instant, timeout, timeout_at},
+    net::UdpSocket,
+    time::{Instant, timeout_at},
 };
 
 use crate::{
-    relay_client::random_session,
+    relay_client::{REPLY_WITHIN, random_session},
     relay_message::{MAX_DATAGRAM_LEN, RelayChallenge, RelayReply, RelayRequest, RelaySession},
     relay_name::RelayName,
 };
 
-/// The time to resolve the name of a relay.
-const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
-
 /// The most addresses of a relay that are tried.
 const MAX_TRIED: usize = 4;
-
-/// How long a relay may take to reply: each attempt has more time than the one before it.
-const REPLY_WITHIN: [Duration; 3] =
-    [Duration::from_millis(500), Duration::from_millis(1500), Duration::from_secs(3)];
 
 /// A socket that exchanges datagrams with one relay.
 #[derive(Debug)]
@@ -38,9 +31,7 @@ pub(crate) struct RelayDialog {
 impl RelayDialog {
     /// Reaches a relay at one of its addresses, and gets a challenge.
     pub(crate) async fn begin(name: &RelayName) -> Result<(Self, RelayChallenge), String> {
-        let found = timeout(RESOLVE_WITHIN, lookup_host((name.host(), name.port()))).await;
-        let found = found.map_err(|_| "its name is not resolved in time".to_owned())?;
-        let found = found.map_err(|error| error.to_string())?;
+        let found = name.resolve().await?;
         let mut reason = "its name has no address".to_owned();
         for address in found.take(MAX_TRIED) {
             match Self::begin_at(address).await {

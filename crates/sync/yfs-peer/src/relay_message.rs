@@ -9,7 +9,13 @@
 //! - Until a peer has proven its address, a reply is shorter than what it replies to.
 //! - Decoding allocates nothing.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
+
+use yfs_engine::lib0::{Lib0Error, Lib0Reader};
+use yfs_sync::{
+    wire::{Usual, WireCodec},
+    wire_codec, wire_fields, wire_variants,
+};
 
 use crate::peer_key::{KEY_LEN, PeerId, PeerSecretKey, SIGNATURE_LEN};
 
@@ -53,26 +59,10 @@ const KNOCK_FILLER_LEN: usize = VISIT_LEN - 2 - CHALLENGE_LEN;
 const HELLO_LEN: usize = 64;
 const PING_LEN: usize = 40;
 
-const HELLO: u8 = 0x01;
-const REGISTER: u8 = 0x02;
-const PING: u8 = 0x03;
-const SEND: u8 = 0x04;
-const CALL: u8 = 0x05;
-const LEAVE: u8 = 0x06;
-const OFFER: u8 = 0x07;
-const KNOCK: u8 = 0x08;
-const ANSWER: u8 = 0x09;
-const PROBE: u8 = 0x0e;
-const PROBE_ANSWER: u8 = 0x0f;
-const CHALLENGE: u8 = 0x81;
-const REGISTERED: u8 = 0x82;
-const REFUSED: u8 = 0x83;
-const UNKNOWN: u8 = 0x84;
-const RECEIVED: u8 = 0x85;
-const NO_PEER: u8 = 0x86;
-const MEET: u8 = 0x87;
-const VISIT: u8 = 0x88;
-const ANSWERED: u8 = 0x89;
+/// The types that are used beside the tables of requests and replies.
+const SEND: u64 = 0x04;
+const PROBE: u64 = 0x0e;
+const PROBE_ANSWER: u64 = 0x0f;
 
 /// The number of a registration, chosen by the peer.
 pub(crate) type RelaySession = [u8; SESSION_LEN];
@@ -239,141 +229,74 @@ impl<'d> RelayRequest<'d> {
 
     /// Encodes a datagram.
     pub(crate) fn encode(&self, session: &RelaySession) -> Vec<u8> {
-        match self {
-            Self::Hello => padded(HELLO, session, HELLO_LEN),
-            Self::Register { challenge, group, peer, signature } => {
-                let parts: [&[u8]; 4] = [challenge, group, peer.as_bytes(), signature];
-                message(REGISTER, session, &parts)
-            }
-            Self::Ping => padded(PING, session, PING_LEN),
-            Self::Send { to, payload } => message(SEND, session, &[to.as_bytes(), payload]),
-            Self::Call { to, meeting } => {
-                message(CALL, session, &[to.as_bytes(), meeting, &[0; ADDRESS_LEN]])
-            }
-            Self::Leave => message(LEAVE, session, &[]),
-            Self::Offer { challenge, number, group, peer, signature } => {
-                let number = number.to_be_bytes();
-                let parts: [&[u8]; 5] = [challenge, &number, group, peer.as_bytes(), signature];
-                message(OFFER, session, &parts)
-            }
-            Self::Knock { challenge, number, payload } => {
-                let filler = [0; KNOCK_FILLER_LEN];
-                message(KNOCK, session, &[challenge, &number.to_be_bytes(), &filler, payload])
-            }
-            Self::Answer { visit, payload } => {
-                message(ANSWER, session, &[&visit.encode(), payload])
-            }
-        }
+        let mut out = begin(self.number(), session);
+        self.write_fields(&mut out);
+        out.resize(out.len().max(self.min_len()), 0);
+        out
     }
 
     /// Decodes a datagram.
     pub(crate) fn decode(datagram: &'d [u8]) -> Option<(RelaySession, Self)> {
-        let (kind, session, rest) = split(datagram)?;
-        let request = match kind {
-            HELLO if datagram.len() >= HELLO_LEN => Self::Hello,
-            REGISTER => {
-                let (challenge, rest) = rest.split_first_chunk()?;
-                let (group, rest) = rest.split_first_chunk()?;
-                let (peer, rest) = split_peer(rest)?;
-                let signature = rest.try_into().ok()?;
-                Self::Register { challenge: *challenge, group: *group, peer, signature }
-            }
-            PING if datagram.len() >= PING_LEN => Self::Ping,
-            SEND => {
-                let (to, payload) = split_peer(rest)?;
-                let fits = !payload.is_empty() && datagram.len() <= MAX_DATAGRAM_LEN;
-                fits.then_some(Self::Send { to, payload })?
-            }
-            CALL => {
-                let (to, rest) = split_peer(rest)?;
-                let (meeting, rest) = rest.split_first_chunk()?;
-                (rest.len() == ADDRESS_LEN).then_some(Self::Call { to, meeting: *meeting })?
-            }
-            LEAVE if rest.is_empty() => Self::Leave,
-            OFFER => {
-                let (challenge, rest) = rest.split_first_chunk()?;
-                let (number, rest) = rest.split_first_chunk()?;
-                let (group, rest) = rest.split_first_chunk()?;
-                let (peer, rest) = split_peer(rest)?;
-                let (number, signature) = (u16::from_be_bytes(*number), rest.try_into().ok()?);
-                Self::Offer { challenge: *challenge, number, group: *group, peer, signature }
-            }
-            KNOCK => {
-                let (challenge, rest) = rest.split_first_chunk()?;
-                let (number, rest) = rest.split_first_chunk()?;
-                let (_, payload) = rest.split_first_chunk::<KNOCK_FILLER_LEN>()?;
-                let fits = !payload.is_empty() && datagram.len() <= MAX_DATAGRAM_LEN;
-                let number = u16::from_be_bytes(*number);
-                fits.then_some(Self::Knock { challenge: *challenge, number, payload })?
-            }
-            ANSWER => {
-                let (visit, payload) = RelayVisit::split(rest)?;
-                let fits = !payload.is_empty() && datagram.len() <= MAX_DATAGRAM_LEN;
-                fits.then_some(Self::Answer { visit, payload })?
-            }
-            _ => return None,
+        let (number, session, mut reader) = read_head(datagram)?;
+        let request = Self::read_fields(number, &mut reader).ok()??;
+        let is_whole = match request.min_len() {
+            0 => reader.is_empty(),
+            min_len => datagram.len() >= min_len,
         };
-        Some((session, request))
+        is_whole.then_some((session, request))
+    }
+
+    /// Returns the least length of a request that is filled up with zeros, or 0.
+    fn min_len(&self) -> usize {
+        match self {
+            Self::Hello => HELLO_LEN,
+            Self::Ping => PING_LEN,
+            _ => 0,
+        }
     }
 }
+
+wire_variants!(RelayRequest:
+    0x01 => Hello(),
+    0x02 => Register { challenge, group, peer, signature },
+    0x03 => Ping(),
+    SEND => Send { to, payload as RelayPayload },
+    0x05 => Call { to, meeting as WithFiller<Usual, ADDRESS_LEN> },
+    0x06 => Leave(),
+    0x07 => Offer { challenge, number as BigEndian, group, peer, signature },
+    0x08 => Knock {
+        challenge, number as WithFiller<BigEndian, KNOCK_FILLER_LEN>, payload as RelayPayload
+    },
+    0x09 => Answer { visit, payload as RelayPayload },
+);
 
 impl<'d> RelayReply<'d> {
     /// Encodes a datagram.
     pub(crate) fn encode(&self, session: &RelaySession) -> Vec<u8> {
-        match self {
-            Self::Challenge(challenge) => message(CHALLENGE, session, &[challenge]),
-            Self::Registered { observed } => {
-                message(REGISTERED, session, &[&encode_address(*observed)])
-            }
-            Self::Refused(refusal) => message(REFUSED, session, &[&[refusal.number()]]),
-            Self::Unknown => message(UNKNOWN, session, &[]),
-            Self::Received { from, payload } => {
-                message(RECEIVED, session, &[from.as_bytes(), payload])
-            }
-            Self::NoPeer(peer) => message(NO_PEER, session, &[peer.as_bytes()]),
-            Self::Meet { peer, meeting, address } => {
-                let address = encode_address(*address);
-                message(MEET, session, &[peer.as_bytes(), meeting, &address])
-            }
-            Self::Visit { visit, payload } => message(VISIT, session, &[&visit.encode(), payload]),
-            Self::Answered { payload } => message(ANSWERED, session, &[payload]),
-        }
+        let mut out = begin(self.number(), session);
+        self.write_fields(&mut out);
+        out
     }
 
     /// Decodes a datagram.
     pub(crate) fn decode(datagram: &'d [u8]) -> Option<(RelaySession, Self)> {
-        let (kind, session, rest) = split(datagram)?;
-        let reply = match kind {
-            CHALLENGE => Self::Challenge(rest.try_into().ok()?),
-            REGISTERED => Self::Registered { observed: decode_address(rest)? },
-            REFUSED => match rest {
-                [number] => Self::Refused(RelayRefusal::of_number(*number)),
-                _ => return None,
-            },
-            UNKNOWN if rest.is_empty() => Self::Unknown,
-            RECEIVED => {
-                let (from, payload) = split_peer(rest)?;
-                (!payload.is_empty()).then_some(Self::Received { from, payload })?
-            }
-            NO_PEER => match split_peer(rest)? {
-                (peer, []) => Self::NoPeer(peer),
-                _ => return None,
-            },
-            MEET => {
-                let (peer, rest) = split_peer(rest)?;
-                let (meeting, rest) = rest.split_first_chunk()?;
-                Self::Meet { peer, meeting: *meeting, address: decode_address(rest)? }
-            }
-            VISIT => {
-                let (visit, payload) = RelayVisit::split(rest)?;
-                (!payload.is_empty()).then_some(Self::Visit { visit, payload })?
-            }
-            ANSWERED if !rest.is_empty() => Self::Answered { payload: rest },
-            _ => return None,
-        };
-        Some((session, reply))
+        let (number, session, mut reader) = read_head(datagram)?;
+        let reply = Self::read_fields(number, &mut reader).ok()??;
+        reader.is_empty().then_some((session, reply))
     }
 }
+
+wire_variants!(RelayReply:
+    0x81 => Challenge(challenge),
+    0x82 => Registered { observed as FixedAddress },
+    0x83 => Refused(refusal),
+    0x84 => Unknown(),
+    0x85 => Received { from, payload as RelayPayload },
+    0x86 => NoPeer(peer),
+    0x87 => Meet { peer, meeting, address as FixedAddress },
+    0x88 => Visit { visit, payload as RelayPayload },
+    0x89 => Answered { payload as RelayPayload },
+);
 
 impl RelayReply<'_> {
     /// Returns the reply, unless it has a datagram or a message of another peer.
@@ -402,15 +325,6 @@ impl RelayRefusal {
         Self::NoCode,
     ];
 
-    fn number(self) -> u8 {
-        Self::ALL.iter().position(|known| *known == self).unwrap_or_default() as u8
-    }
-
-    /// Returns the refusal of a number. An unknown number refuses as well.
-    fn of_number(number: u8) -> Self {
-        Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Busy)
-    }
-
     /// Returns the reason as a text.
     pub(crate) fn reason(self) -> &'static str {
         match self {
@@ -425,101 +339,110 @@ impl RelayRefusal {
     }
 }
 
-impl RelayVisit {
-    fn encode(&self) -> Vec<u8> {
-        let address = encode_address(self.address);
-        [&self.time.to_be_bytes()[..], &address, &self.session, &self.code].concat()
-    }
+// An unknown number refuses as well.
+wire_codec!(Usual, RelayRefusal:
+|reader| {
+    let number = usize::from(reader.u8()?);
+    Ok(RelayRefusal::ALL.get(number).copied().unwrap_or(RelayRefusal::Busy))
+},
+|item, out| {
+    out.push(RelayRefusal::ALL.iter().position(|known| known == item).unwrap_or_default() as u8);
+});
 
-    /// Decodes a visit, and returns it with what follows.
-    fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
-        let (time, rest) = bytes.split_first_chunk()?;
-        let (address, rest) = rest.split_first_chunk::<ADDRESS_LEN>()?;
-        let (session, rest) = rest.split_first_chunk()?;
-        let (code, rest) = rest.split_first_chunk()?;
-        let (time, address) = (u64::from_be_bytes(*time), decode_address(address)?);
-        Some((Self { time, address, session: *session, code: *code }, rest))
-    }
-}
+wire_fields!(RelayVisit { time as BigEndian, address as FixedAddress, session, code });
 
 impl PathProbe {
     /// Encodes a datagram.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        message(if self.is_answer { PROBE_ANSWER } else { PROBE }, &self.meeting, &[])
+        begin(if self.is_answer { PROBE_ANSWER } else { PROBE }, &self.meeting)
     }
 
     /// Decodes a datagram. A packet of QUIC is longer than a probe.
     pub(crate) fn decode(datagram: &[u8]) -> Option<Self> {
-        let (kind, meeting, rest) = split(datagram)?;
-        let is_answer = match kind {
-            PROBE => false,
-            PROBE_ANSWER => true,
-            _ => return None,
-        };
-        rest.is_empty().then_some(Self { meeting, is_answer })
+        let (number, meeting, reader) = read_head(datagram)?;
+        let is_probe = matches!(number, PROBE | PROBE_ANSWER) && reader.is_empty();
+        is_probe.then_some(Self { meeting, is_answer: number == PROBE_ANSWER })
     }
 }
 
-fn message(kind: u8, session: &RelaySession, parts: &[&[u8]]) -> Vec<u8> {
-    let len: usize = parts.iter().map(|part| part.len()).sum();
-    let mut out = Vec::with_capacity(1 + SESSION_LEN + len);
-    out.push(kind);
-    out.extend_from_slice(session);
-    parts.iter().for_each(|part| out.extend_from_slice(part));
+/// Begins a datagram with its type, which is one byte, and the session.
+fn begin(number: u64, session: &RelaySession) -> Vec<u8> {
+    let mut out = Vec::with_capacity(MAX_DATAGRAM_LEN);
+    out.push(number as u8);
+    Usual::write(session, &mut out);
     out
 }
 
-fn padded(kind: u8, session: &RelaySession, len: usize) -> Vec<u8> {
-    let mut out = message(kind, session, &[]);
-    out.resize(len, 0);
-    out
-}
-
-fn split(datagram: &[u8]) -> Option<(u8, RelaySession, &[u8])> {
-    let (kind, rest) = datagram.split_first()?;
-    let (session, rest) = rest.split_first_chunk()?;
-    Some((*kind, *session, rest))
-}
-
-fn split_peer(bytes: &[u8]) -> Option<(PeerId, &[u8])> {
-    let (peer, rest) = bytes.split_first_chunk::<KEY_LEN>()?;
-    Some((PeerId::from_bytes(*peer), rest))
+fn read_head(datagram: &[u8]) -> Option<(u64, RelaySession, Lib0Reader<'_>)> {
+    let mut reader = Lib0Reader::new(datagram);
+    let number = u64::from(reader.u8().ok()?);
+    Some((number, Usual::read(&mut reader).ok()?, reader))
 }
 
 /// Writes what precedes a datagram that is passed on to a peer.
 pub(crate) fn write_envelope(out: &mut Vec<u8>, session: &RelaySession, to: PeerId) {
-    out.push(SEND);
-    out.extend_from_slice(session);
-    out.extend_from_slice(to.as_bytes());
+    out.push(SEND as u8);
+    Usual::write(session, out);
+    Usual::write(&to, out);
 }
 
-fn encode_address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
-    let mut out = [0; ADDRESS_LEN];
-    match address.ip().to_canonical() {
-        IpAddr::V4(ip) => {
-            out[0] = 4;
-            out[1..5].copy_from_slice(&ip.octets());
-        }
-        IpAddr::V6(ip) => {
-            out[0] = 6;
-            out[1..17].copy_from_slice(&ip.octets());
-        }
-    }
-    out[17..].copy_from_slice(&address.port().to_be_bytes());
-    out
-}
+/// All bytes up to the end, which are some, and not too many for a datagram.
+struct RelayPayload;
 
-/// Decodes the address of one machine.
-fn decode_address(bytes: &[u8]) -> Option<SocketAddr> {
-    let bytes: &[u8; ADDRESS_LEN] = bytes.try_into().ok()?;
-    let port = u16::from_be_bytes([bytes[17], bytes[18]]);
-    let ip = match bytes[0] {
-        4 => IpAddr::V4(Ipv4Addr::from(*bytes[1..].first_chunk::<4>()?)),
-        6 => IpAddr::V6(Ipv6Addr::from(*bytes[1..].first_chunk::<16>()?)),
-        _ => return None,
+wire_codec!(RelayPayload, &'a [u8]:
+    |reader| {
+        let payload = reader.take(reader.remaining())?;
+        let fits = !payload.is_empty() && reader.position() <= MAX_DATAGRAM_LEN;
+        if fits { Ok(payload) } else { Err(Lib0Error::Parts) }
+    },
+    |item, out| out.extend_from_slice(item));
+
+/// A value, and so many zeros, so that a reply is not longer.
+struct WithFiller<C, const N: usize>(C);
+
+wire_codec!({T, C: WireCodec<'a, T>, const N: usize} WithFiller<C, N>, T:
+|reader| {
+    let value = C::read(reader)?;
+    reader.take(N)?;
+    Ok(value)
+},
+|item, out| {
+    C::write(item, out);
+    out.extend([0; N]);
+});
+
+/// A number of fixed length.
+struct BigEndian;
+
+wire_codec!(BigEndian, u16:
+    |reader| Usual::read(reader).map(u16::from_be_bytes),
+    |item, out| out.extend(item.to_be_bytes()));
+wire_codec!(BigEndian, u64:
+    |reader| Usual::read(reader).map(u64::from_be_bytes),
+    |item, out| out.extend(item.to_be_bytes()));
+
+/// The address of one machine: the family, 16 bytes, the port.
+struct FixedAddress;
+
+wire_codec!(FixedAddress, SocketAddr:
+|reader| {
+    let family = reader.u8()?;
+    let ip: [u8; 16] = Usual::read(reader)?;
+    let ip = match (family, ip) {
+        (4, [a, b, c, d, ..]) => IpAddr::from([a, b, c, d]),
+        (6, ip) => IpAddr::from(ip),
+        _ => return Err(Lib0Error::Parts),
     };
-    (port > 0).then_some(SocketAddr::new(ip, port))
-}
+    let port: u16 = BigEndian::read(reader)?;
+    if port > 0 { Ok(SocketAddr::new(ip, port)) } else { Err(Lib0Error::Parts) }
+},
+|item, out| {
+    match item.ip().to_canonical() {
+        IpAddr::V4(ip) => out.extend([&[4][..], &ip.octets(), &[0; 12]].concat()),
+        IpAddr::V6(ip) => out.extend([&[6][..], &ip.octets()].concat()),
+    }
+    BigEndian::write(&item.port(), out);
+});
 
 #[cfg(test)]
 mod tests {
@@ -598,8 +521,9 @@ mod tests {
         let unknown = RelayReply::Unknown.encode(&SESSION).len();
         assert!(requests(b"x")[2..5].iter().all(|known| known.encode(&SESSION).len() > unknown));
         // And each requires its length.
-        for (kind, len) in [(HELLO, HELLO_LEN), (PING, PING_LEN)] {
-            assert_eq!(RelayRequest::decode(&padded(kind, &SESSION, len - 1)), None);
+        for request in [RelayRequest::Hello, RelayRequest::Ping] {
+            let datagram = request.encode(&SESSION);
+            assert_eq!(RelayRequest::decode(&datagram[..datagram.len() - 1]), None);
         }
         let call = requests(b"")[4].encode(&SESSION);
         assert_eq!(RelayRequest::decode(&call[..call.len() - 1]), None);

@@ -1,8 +1,9 @@
 //! The names of relays and groups, and the relays that a workspace remembers.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, net::SocketAddr, str::FromStr, time::Duration};
 
 use thiserror::Error;
+use tokio::{net::lookup_host, time::timeout};
 use yfs::Workspace;
 use yfs_engine::id::WorkspaceId;
 
@@ -21,6 +22,9 @@ pub const MAX_RELAYS: usize = 4;
 
 /// The greatest length of a name, in bytes.
 const MAX_NAME_LEN: usize = 255;
+
+/// The time to resolve a name.
+const RESOLVE_WITHIN: Duration = Duration::from_secs(5);
 
 /// The context of the tag of a group.
 const GROUP_CONTEXT: &str = "yfs peer relay group v1";
@@ -55,6 +59,13 @@ impl RelayName {
     /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Returns the addresses of the relay.
+    pub(crate) async fn resolve(&self) -> Result<impl Iterator<Item = SocketAddr>, String> {
+        let found = timeout(RESOLVE_WITHIN, lookup_host((self.host(), self.port))).await;
+        let found = found.map_err(|_| "its name is not resolved in time".to_owned())?;
+        found.map_err(|error| error.to_string())
     }
 }
 

@@ -2,16 +2,20 @@
 
 use std::{
     fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
     str::FromStr,
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint};
+use yfs_engine::lib0::{Lib0Error, write_string, write_var_uint};
+use yfs_sync::{
+    wire::{Usual, read_wire_bytes, wire_bytes},
+    wire_codec, wire_fields,
+};
 
 use crate::{
     peer_error::PeerError,
-    peer_grant::{SignedGrant, read_array, ticket_secret},
+    peer_grant::{SignedGrant, ticket_secret},
     peer_key::{PeerId, PeerSecretKey},
     relay_name::{MAX_RELAYS, RelayName},
 };
@@ -56,13 +60,7 @@ impl PeerTicket {
 
 impl fmt::Display for PeerTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = Vec::new();
-        out.extend_from_slice(self.owner.as_bytes());
-        out.extend_from_slice(self.host.as_bytes());
-        out.extend_from_slice(&self.seed);
-        self.signed.write(&mut out);
-        write_addresses(&mut out, &self.addresses);
-        write_relays(&mut out, &self.relays);
+        let mut out = wire_bytes(self);
         let checksum = blake3::hash(&out);
         out.extend_from_slice(&checksum.as_bytes()[..CHECKSUM_LEN]);
         write!(f, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(out))
@@ -89,38 +87,22 @@ impl FromStr for PeerTicket {
         if blake3::hash(bytes).as_bytes()[..CHECKSUM_LEN] != *checksum {
             return Err(PeerError::BadTicket);
         }
-        let ticket = read(bytes).map_err(|_| PeerError::BadTicket)?;
+        let ticket: Self = read_wire_bytes(bytes).map_err(|_| PeerError::BadTicket)?;
         let is_whole = ticket.signed.is_signed_by(ticket.owner)
             && ticket.key().id() == ticket.signed.grant.ticket_key;
         if is_whole { Ok(ticket) } else { Err(PeerError::BadTicket) }
     }
 }
 
-fn read(bytes: &[u8]) -> Result<PeerTicket, Lib0Error> {
-    let mut reader = Lib0Reader::new(bytes);
-    let owner = PeerId::from_bytes(read_array(&mut reader)?);
-    let host = PeerId::from_bytes(read_array(&mut reader)?);
-    let seed = read_array(&mut reader)?;
-    let signed = SignedGrant::read(&mut reader)?;
-    let addresses = read_addresses(&mut reader)?;
-    let relays = read_relays(&mut reader)?;
-    if !reader.is_empty() {
-        return Err(Lib0Error::Parts);
-    }
-    Ok(PeerTicket { owner, host, signed, addresses, relays, seed })
-}
+wire_fields!(PeerTicket {
+    owner, host, seed, signed, addresses as PeerAddresses, relays as LastRelays
+});
 
-/// Writes at most [`MAX_RELAYS`] relays; nothing if there are none, as in tickets before relays.
-fn write_relays(out: &mut Vec<u8>, relays: &[RelayName]) {
-    let relays = &relays[..relays.len().min(MAX_RELAYS)];
-    if !relays.is_empty() {
-        write_var_uint(out, relays.len() as u64);
-        relays.iter().for_each(|relay| write_string(out, &relay.to_string()));
-    }
-}
+/// At most [`MAX_RELAYS`] relays; nothing if there are none, as in tickets before relays.
+struct LastRelays;
 
-/// Reads at most [`MAX_RELAYS`] relays, if there are any.
-fn read_relays(reader: &mut Lib0Reader<'_>) -> Result<Vec<RelayName>, Lib0Error> {
+wire_codec!(LastRelays, Vec<RelayName>:
+|reader| {
     if reader.is_empty() {
         return Ok(Vec::new());
     }
@@ -128,56 +110,59 @@ fn read_relays(reader: &mut Lib0Reader<'_>) -> Result<Vec<RelayName>, Lib0Error>
     if n_relays == 0 || n_relays > MAX_RELAYS as u64 {
         return Err(Lib0Error::Parts);
     }
-    let mut read = || reader.string()?.parse().map_err(|_| Lib0Error::Parts);
-    (0..n_relays).map(|_| read()).collect()
-}
-
-/// Writes at most [`MAX_ADDRESSES`] addresses.
-pub(crate) fn write_addresses(out: &mut Vec<u8>, addresses: &[SocketAddr]) {
-    let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
-    write_var_uint(out, addresses.len() as u64);
-    for address in addresses {
-        match address.ip() {
-            IpAddr::V4(ip) => {
-                out.push(4);
-                out.extend_from_slice(&ip.octets());
-            }
-            IpAddr::V6(ip) => {
-                out.push(6);
-                out.extend_from_slice(&ip.octets());
-            }
-        }
-        out.extend_from_slice(&address.port().to_be_bytes());
+    (0..n_relays).map(|_| reader.string()?.parse().map_err(|_| Lib0Error::Parts)).collect()
+},
+|item, out| {
+    let relays = &item[..item.len().min(MAX_RELAYS)];
+    if !relays.is_empty() {
+        write_var_uint(out, relays.len() as u64);
+        relays.iter().for_each(|relay| write_string(out, &relay.to_string()));
     }
-}
+});
 
-/// Reads at most [`MAX_ADDRESSES`] addresses. A port of zero is invalid.
-pub(crate) fn read_addresses(reader: &mut Lib0Reader<'_>) -> Result<Vec<SocketAddr>, Lib0Error> {
+/// At most [`MAX_ADDRESSES`] addresses. A port of zero is invalid.
+pub(crate) struct PeerAddresses;
+
+wire_codec!(PeerAddresses, Vec<SocketAddr>:
+|reader| {
     let n_addresses = reader.var_uint()?;
     if n_addresses > MAX_ADDRESSES as u64 {
         return Err(Lib0Error::Parts);
     }
-    (0..n_addresses)
-        .map(|_| {
-            let ip = match reader.u8()? {
-                4 => IpAddr::V4(Ipv4Addr::from(read_array::<4>(reader)?)),
-                6 => IpAddr::V6(Ipv6Addr::from(read_array::<16>(reader)?)),
-                _ => return Err(Lib0Error::Parts),
-            };
-            match u16::from_be_bytes(read_array(reader)?) {
-                0 => Err(Lib0Error::Parts),
-                port => Ok(SocketAddr::new(ip, port)),
-            }
-        })
-        .collect()
-}
+    let read = |_| {
+        let ip = match reader.u8()? {
+            4 => Usual::read(reader).map(|ip: [u8; 4]| IpAddr::from(ip))?,
+            6 => Usual::read(reader).map(|ip: [u8; 16]| IpAddr::from(ip))?,
+            _ => return Err(Lib0Error::Parts),
+        };
+        match u16::from_be_bytes(Usual::read(reader)?) {
+            0 => Err(Lib0Error::Parts),
+            port => Ok(SocketAddr::new(ip, port)),
+        }
+    };
+    (0..n_addresses).map(read).collect()
+},
+|item, out| {
+    let addresses = &item[..item.len().min(MAX_ADDRESSES)];
+    write_var_uint(out, addresses.len() as u64);
+    for address in addresses {
+        match address.ip() {
+            IpAddr::V4(ip) => out.extend([&[4][..], &ip.octets()].concat()),
+            IpAddr::V6(ip) => out.extend([&[6][..], &ip.octets()].concat()),
+        }
+        out.extend_from_slice(&address.port().to_be_bytes());
+    }
+});
 
 #[cfg(test)]
 mod tests {
+    use yfs_engine::lib0::Lib0Reader;
+    use yfs_sync::wire::WireCodec;
+
     use super::*;
 
     fn read_bytes(bytes: &[u8]) -> Result<Vec<RelayName>, Lib0Error> {
-        read_relays(&mut Lib0Reader::new(bytes))
+        LastRelays::read(&mut Lib0Reader::new(bytes))
     }
 
     #[test]
@@ -185,7 +170,7 @@ mod tests {
         let names = |n| vec!["relay.example:4690".parse::<RelayName>().unwrap(); n];
         let written = |n| {
             let mut out = Vec::new();
-            write_relays(&mut out, &names(n));
+            LastRelays::write(&names(n), &mut out);
             out
         };
         // A ticket without relays has the bytes of those that were made before there were any.

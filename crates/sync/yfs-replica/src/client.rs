@@ -20,10 +20,11 @@ use yfs_engine::{hash::ContentHash, id::WorkspaceId};
 use yfs_sync::replica::ReplicaMessage;
 
 use crate::{
+    exchange_marks::{HubMarks, MarkStore},
     memory_guard::DEFAULT_MEMORY_LIMIT,
     replica_error::ReplicaError,
-    replica_session::{DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaSession},
-    run_session::{WELCOME_WITHIN, carry, run_blocking},
+    replica_session::{ExchangeProgress, ReplicaSession},
+    run_session::{WELCOME_WITHIN, carry},
 };
 
 /// The timeout for connecting, and for the first answer.
@@ -55,16 +56,6 @@ pub struct RemoteServer {
     /// How much memory what it sends may take, in bytes, unless it is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory_limit: Option<u64>,
-}
-
-/// The marks that this store keeps of a server.
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredMarks {
-    #[serde(flatten)]
-    marks: HubMarks,
-    /// The epoch of this store in which they were made.
-    #[serde(default)]
-    epoch: u64,
 }
 
 /// An event of a permanent connection.
@@ -107,7 +98,8 @@ impl RemoteServer {
     }
 
     /// Sets the greatest size of the main document that is taken from the server, in bytes; it is
-    /// [stored](Self::keep) with the server. The default is [`DEFAULT_MAIN_LIMIT`].
+    /// [stored](Self::keep) with the server. The default is
+    /// [`DEFAULT_MAIN_LIMIT`](crate::DEFAULT_MAIN_LIMIT).
     #[must_use]
     pub fn with_main_limit(mut self, bytes: u64) -> Self {
         self.main_limit = Some(bytes);
@@ -210,27 +202,22 @@ impl RemoteServer {
     /// ended; while one is going on, also those that it received. Returns `None` if that is not
     /// known, because there was no exchange, or this store is an older copy.
     pub fn unsent(&self, workspace: &Workspace) -> Result<Option<BTreeSet<String>>, ReplicaError> {
-        let marks = self.marks(workspace)?;
-        let mark: Option<LogCursor> =
-            marks.pushed.or(marks.checked).and_then(|mark| mark.parse().ok());
+        let kept = self.marks(workspace)?;
+        let HubMarks { pushed, checked, unsent, .. } = kept.marks();
+        let mark = pushed.as_ref().or(checked.as_ref());
+        let mark: Option<LogCursor> = mark.and_then(|mark| mark.parse().ok());
         let Some(mark) = mark else { return Ok(None) };
         let changed = workspace.replication().changed_since(&mark)?;
         Ok(changed.map(|changed| {
             let changed = changed.iter().map(ToString::to_string);
-            marks.unsent.into_iter().chain(changed).collect()
+            unsent.iter().cloned().chain(changed).collect()
         }))
     }
 
-    /// Returns the marks of the last exchange, if they are still valid.
-    fn marks(&self, workspace: &Workspace) -> Result<HubMarks, ReplicaError> {
-        let epoch = workspace.replication().epoch()?;
-        let stored = workspace.store().get_meta(&self.setting())?;
-        let stored: Option<StoredMarks> =
-            stored.and_then(|stored| serde_json::from_slice(&stored).ok());
-        Ok(stored
-            .filter(|stored| stored.epoch == epoch)
-            .map(|stored| stored.marks)
-            .unwrap_or_default())
+    /// Reads the marks of the last exchange.
+    fn marks(&self, workspace: &Workspace) -> Result<MarkStore, ReplicaError> {
+        let hash = ContentHash::of(self.url.as_bytes()).to_string();
+        MarkStore::open(workspace, format!("{REMEMBERED_SETTING}{}", &hash[..16]), None)
     }
 
     /// Exchanges changes with the server until an error is final, and reconnects after a broken
@@ -280,31 +267,20 @@ impl RemoteServer {
         may_send: bool,
         mut is_over: impl FnMut(&mut ReplicaSession) -> bool,
     ) -> Result<ExchangeProgress, ReplicaError> {
-        let key = self.setting();
-        let epoch = workspace.replication().epoch()?;
-        let mut saved = self.marks(workspace)?;
+        let mut marks = self.marks(workspace)?;
         let socket = self.connect().await?;
-        let mut session = ReplicaSession::guest(workspace.clone(), &saved)
-            .with_main_limit(self.main_limit.unwrap_or(DEFAULT_MAIN_LIMIT))
+        let mut session = ReplicaSession::guest(workspace.clone(), marks.marks())
+            .with_options(|options| {
+                options.keeps_changes = !may_send;
+                options.main_limit = self.main_limit.or(options.main_limit);
+            })
             .with_memory_limit(self.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT));
-        if !may_send {
-            session = session.without_sending();
-        }
         let (sink, stream) = socket.split();
         let sink = sink.sink_map_err(broken);
         let sink = sink.with(|frame: Bytes| ready(Ok::<_, ReplicaError>(Message::Binary(frame))));
         let stream = stream.filter_map(|frame| ready(frame_payload(frame)));
-        let mut save = |session: &ReplicaSession| {
-            let Some(now) = session.remembered().filter(|now| **now != saved) else {
-                return Ok(());
-            };
-            saved = now.clone();
-            let stored = StoredMarks { marks: now.clone(), epoch };
-            let text = serde_json::to_vec(&stored).expect("strings and numbers are JSON");
-            run_blocking(|| workspace.store().set_meta(&key, &text))
-        };
         carry(&mut session, sink, stream, |session| {
-            save(session)?;
+            marks.save(session)?;
             Ok(is_over(session))
         })
         .await
@@ -313,7 +289,7 @@ impl RemoteServer {
             error => error,
         })?;
         session.remember_all()?;
-        save(&session)?;
+        marks.save(&session)?;
         let changed = session.take_changed();
         Ok(ExchangeProgress { changed, ..session.progress() })
     }
@@ -348,11 +324,6 @@ impl RemoteServer {
             Ok(Err(error)) => Err(self.failed(error.to_string())),
             Err(_) => Err(self.silent(PATIENCE)),
         }
-    }
-
-    fn setting(&self) -> String {
-        let hash = ContentHash::of(self.url.as_bytes()).to_string();
-        format!("{REMEMBERED_SETTING}{}", &hash[..16])
     }
 
     fn silent(&self, within: Duration) -> ReplicaError {
@@ -394,7 +365,7 @@ fn closed(frame: Option<CloseFrame>) -> ReplicaError {
 }
 
 /// Changes a delay at random by up to a quarter, so that many clients do not reconnect at once.
-fn jittered(rest: Duration) -> Duration {
+pub fn jittered(rest: Duration) -> Duration {
     let random = getrandom::u32().unwrap_or_default();
     rest.mul_f64(0.75 + 0.5 * f64::from(random) / f64::from(u32::MAX))
 }

@@ -3,6 +3,7 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
+    io,
     path::Path,
 };
 
@@ -25,18 +26,23 @@ impl FollowLock {
     /// [`ReplicaError::AlreadyFollowed`] if another process holds the lock.
     pub fn acquire(dir: &Path, remote: &RemoteServer) -> Result<Self, ReplicaError> {
         let hash = ContentHash::of(remote.url().as_bytes()).to_string();
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(dir.join(format!("sync-{}.lock", &hash[..16])))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => {
-                Err(ReplicaError::AlreadyFollowed(remote.url().to_owned()))
-            }
-            Err(TryLockError::Error(error)) => Err(error.into()),
-        }
+        let file = lock_file(&dir.join(format!("sync-{}.lock", &hash[..16])))?;
+        let file = file.ok_or_else(|| ReplicaError::AlreadyFollowed(remote.url().to_owned()))?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Locks a file of a store, which is created if there is none; `None` if another process has.
+pub fn lock_file(path: &Path) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -34,6 +34,7 @@ mod blob_exchange;
 mod blob_pool;
 mod blob_tree;
 pub mod client;
+mod exchange_marks;
 pub mod follow_lock;
 mod memory_guard;
 mod part_store;
@@ -43,8 +44,9 @@ mod run_session;
 
 pub use crate::{
     blob_pool::BlobPool,
+    exchange_marks::{ExchangeRights, HubMarks, MarkStore},
     memory_guard::DEFAULT_MEMORY_LIMIT,
     replica_error::ReplicaError,
-    replica_session::{DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaSession},
+    replica_session::{DEFAULT_MAIN_LIMIT, ExchangeProgress, ReplicaSession, SessionOptions},
     run_session::{FrameSession, WELCOME_WITHIN, carry, run_blocking},
 };

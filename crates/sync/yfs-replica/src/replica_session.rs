@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize};
 use yfs::{
     Workspace,
     replica::{BlobSettlement, FeedPiece, LogCursor, LogSummary, ReplicaFeed, ReplicaUpdate},
@@ -24,6 +23,7 @@ use self::split_piece::split_piece;
 use crate::{
     blob_exchange::BlobExchange,
     blob_pool::BlobPool,
+    exchange_marks::HubMarks,
     memory_guard::MemoryGuard,
     replica_error::ReplicaError,
     run_session::{FrameSession, GONE_AFTER, WELCOME_WITHIN},
@@ -53,22 +53,6 @@ const REASON_LEN: usize = 500;
 /// The default of the greatest size of a replica's main document, in bytes: a million files at 256
 /// bytes each. In memory, it takes some four times as much.
 pub const DEFAULT_MAIN_LIMIT: u64 = 1 << 28;
-
-/// The state of the exchange with a hub that a guest stores between two connections.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HubMarks {
-    /// The position in the hub's log up to which this store has everything.
-    pub pulled: Option<String>,
-    /// The position in this store's log up to which the hub has everything.
-    pub pushed: Option<String>,
-    /// The position in this store's log up to which a guest that may not write has checked for
-    /// changes of its own.
-    #[serde(default)]
-    pub checked: Option<String>,
-    /// The documents with such changes: they stay in this store.
-    #[serde(default)]
-    pub unsent: BTreeSet<String>,
-}
 
 /// Counters of an exchange.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -105,6 +89,24 @@ pub struct ExchangeProgress {
     pub changed: BTreeSet<FileId>,
 }
 
+/// What one side of an exchange does beside the usual.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// Whether this side keeps its changes to itself: a guest as if the hub did not allow it to
+    /// write; a hub sends only the positions of its log.
+    pub keeps_changes: bool,
+    /// Whether this side merges late edits of contents that were moved between roots. Only one
+    /// replica of a workspace may do so: the hub, unless another is chosen.
+    pub settles_contents: bool,
+    /// Whether the caller checks each message with updates, and passes on only those whose author
+    /// may write: they are accepted also from a peer that may not write itself.
+    pub are_updates_checked: bool,
+    /// The greatest size of the main document in the store, in bytes. The connection ends with
+    /// [`ReplicaError::MainTooLarge`] before a message is stored that could exceed it. The default
+    /// of a guest is [`DEFAULT_MAIN_LIMIT`]; a hub has no limit.
+    pub main_limit: Option<u64>,
+}
+
 /// One side of a connection.
 #[derive(Debug)]
 pub struct ReplicaSession {
@@ -139,17 +141,9 @@ pub struct ReplicaSession {
     progress: ExchangeProgress,
     /// The files whose contents or rows changed here since they were returned last.
     changed: BTreeSet<FileId>,
-    /// Whether this side sends its changes, if the peer allows it.
-    may_send: bool,
+    options: SessionOptions,
     /// The peer that vouches for the updates that are being received.
     sender: Option<String>,
-    /// Whether this side merges late edits of contents that were moved between roots.
-    settles_contents: bool,
-    /// Whether the caller checks each message with updates, also those that the peer may not make
-    /// itself.
-    are_updates_checked: bool,
-    /// The greatest size of the main document in the store, in bytes; `None` if there is no limit.
-    main_limit: Option<u64>,
     /// At least the size of the main document in the store; `None` before it is needed.
     main_bytes: Option<u64>,
     /// The limit of the memory that updates may take, if there is one.
@@ -195,36 +189,10 @@ impl ReplicaSession {
         guest
     }
 
-    /// Makes this side keep its changes to itself: a guest as if the hub did not allow it to
-    /// write; a hub sends only the positions of its log.
+    /// Changes the options, before the first message.
     #[must_use]
-    pub fn without_sending(mut self) -> Self {
-        self.may_send = false;
-        self
-    }
-
-    /// Sets whether this side merges late edits of contents that were moved between roots. Only
-    /// one replica of a workspace may do so. The default is the hub.
-    #[must_use]
-    pub fn with_settling(mut self, settles_contents: bool) -> Self {
-        self.settles_contents = settles_contents;
-        self
-    }
-
-    /// Accepts updates also from a peer that may not write: the caller checks every message with
-    /// updates, and passes on only those whose author may write.
-    #[must_use]
-    pub fn with_checked_updates(mut self) -> Self {
-        self.are_updates_checked = true;
-        self
-    }
-
-    /// Sets the greatest size of the main document in the store, in bytes. The connection ends with
-    /// [`ReplicaError::MainTooLarge`] before a message is stored that could exceed it. The default
-    /// of a guest is [`DEFAULT_MAIN_LIMIT`]; a hub has no limit.
-    #[must_use]
-    pub fn with_main_limit(mut self, bytes: u64) -> Self {
-        self.main_limit = Some(bytes);
+    pub fn with_options(mut self, change: impl FnOnce(&mut SessionOptions)) -> Self {
+        change(&mut self.options);
         self
     }
 
@@ -254,8 +222,12 @@ impl ReplicaSession {
         let is_guest = matches!(role, SessionRole::Guest { .. });
         Self {
             workspace,
-            settles_contents: !is_guest,
-            are_updates_checked: false,
+            options: SessionOptions {
+                keeps_changes: false,
+                settles_contents: !is_guest,
+                are_updates_checked: false,
+                main_limit: is_guest.then_some(DEFAULT_MAIN_LIMIT),
+            },
             role,
             feed: None,
             summary: SummaryExchange::None,
@@ -272,9 +244,7 @@ impl ReplicaSession {
             confirmed: None,
             progress: ExchangeProgress::default(),
             changed: BTreeSet::new(),
-            may_send: true,
             sender: None,
-            main_limit: is_guest.then_some(DEFAULT_MAIN_LIMIT),
             main_bytes: None,
             memory: None,
         }
@@ -534,7 +504,7 @@ impl ReplicaSession {
         if id != self.workspace.id() {
             return Err(ReplicaError::OtherWorkspace(id.clone()));
         }
-        let writable = writable && self.may_send;
+        let writable = writable && !self.options.keeps_changes;
         *is_writer = writable;
         // Before this was recorded, a guest that may not write did not check its log.
         let has_unchecked_log = remembered.pulled.is_some() && remembered.checked.is_none();
@@ -595,7 +565,8 @@ impl ReplicaSession {
                     Some(mut pieces) => {
                         // Only a hub that keeps its changes to itself gets here without sending.
                         let is_sent = |piece: &FeedPiece| {
-                            self.may_send || matches!(piece, FeedPiece::Reached { .. })
+                            !self.options.keeps_changes
+                                || matches!(piece, FeedPiece::Reached { .. })
                         };
                         pieces.retain(is_sent);
                         let workspace = self.workspace.id();
@@ -632,7 +603,9 @@ impl ReplicaSession {
             return Err(ReplicaError::OutOfTurn("updates"));
         }
         self.progress.n_received += updates.len() as u64;
-        if matches!(self.role, SessionRole::Hub { writable: false }) && !self.are_updates_checked {
+        if matches!(self.role, SessionRole::Hub { writable: false })
+            && !self.options.are_updates_checked
+        {
             return Err(ReplicaError::OutOfTurn("updates, which it may not,"));
         }
         self.check_main_limit(updates)?;
@@ -661,7 +634,7 @@ impl ReplicaSession {
             feed.skip_records(taken.logged.iter().copied());
         }
         self.progress.n_new += taken.n_new;
-        if self.settles_contents {
+        if self.options.settles_contents {
             self.workspace.replication().settle_contents(&taken)?;
         }
         self.changed.extend(taken.changed.iter().chain(&taken.rows).cloned());
@@ -678,7 +651,7 @@ impl ReplicaSession {
 
     /// Checks that updates leave the main document, which is always in memory, within its limit.
     fn check_main_limit(&mut self, updates: &[DocumentUpdate<'_>]) -> Result<(), ReplicaError> {
-        let Some(limit) = self.main_limit else { return Ok(()) };
+        let Some(limit) = self.options.main_limit else { return Ok(()) };
         let of_main = updates.iter().filter(|update| update.doc == *self.workspace.id());
         let received: u64 = of_main.map(|update| update.data.len() as u64).sum();
         if received == 0 {

@@ -5,8 +5,8 @@ use std::{mem, time::Duration};
 use crate::{
     frame::SharedFrame,
     message::SyncMessage,
-    presence::{PresenceConnection, PresenceRoom},
-    sync_document::{StateDiff, SyncDocument, SyncError},
+    presence::PresenceConnection,
+    sync_document::{SyncDocument, SyncError},
 };
 
 /// The access of a peer to a document.
@@ -155,7 +155,7 @@ impl HubSession {
 /// A document and its presence room.
 pub trait DocumentWithPresence: SyncDocument {
     /// Processes an awareness update of a connection, and returns the update to broadcast
-    /// ([`PresenceRoom::receive`]).
+    /// ([`PresenceRoom::receive`](crate::presence::PresenceRoom::receive)).
     fn receive_presence(
         &mut self,
         connection: PresenceConnection,
@@ -163,48 +163,7 @@ pub trait DocumentWithPresence: SyncDocument {
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError>;
 
-    /// Returns the presence of all clients, if there are any ([`PresenceRoom::all`]).
+    /// Returns the presence of all clients, if there are any, as
+    /// [`PresenceRoom::all`](crate::presence::PresenceRoom::all) does.
     fn all_states(&self) -> Option<Vec<u8>>;
-}
-
-/// A document and its room, which the caller has locked.
-#[derive(Debug)]
-pub struct LockedHubDocument<'a, D> {
-    /// The document.
-    pub document: &'a mut D,
-    /// Its room.
-    pub room: &'a mut PresenceRoom,
-}
-
-impl<D: SyncDocument> SyncDocument for LockedHubDocument<'_, D> {
-    fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
-        self.document.state_vector()
-    }
-
-    fn diff(&self, state_vector: &[u8]) -> Result<StateDiff, SyncError> {
-        self.document.diff(state_vector)
-    }
-
-    fn receive(&mut self, update: &[u8]) -> Result<(), SyncError> {
-        self.document.receive(update)
-    }
-
-    fn contains_update(&self, update: &[u8]) -> Result<bool, SyncError> {
-        self.document.contains_update(update)
-    }
-}
-
-impl<D: SyncDocument> DocumentWithPresence for LockedHubDocument<'_, D> {
-    fn receive_presence(
-        &mut self,
-        connection: PresenceConnection,
-        update: &[u8],
-        now: Duration,
-    ) -> Result<Option<Vec<u8>>, SyncError> {
-        Ok(self.room.receive(connection, update, now)?)
-    }
-
-    fn all_states(&self) -> Option<Vec<u8>> {
-        self.room.all()
-    }
 }

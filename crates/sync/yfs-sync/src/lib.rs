@@ -4,11 +4,11 @@
 //! [`SyncDocument`], and returns the frames to send. Sockets, tasks and clocks belong to the owner
 //! of the session: times are arguments, counted from any fixed moment.
 //!
-//! - [`hub`] is the accepting side, [`guest`] the joining side.
+//! - [`hub`] is the accepting side of a connection to one document.
 //! - [`presence`] is the presence of clients at a document.
 //! - [`collab`] carries many documents over one connection, as Hocuspocus frames them.
 //! - [`replica`] has the messages between two stores of one workspace.
-//! - [`simulated_network`] is an unreliable network in memory, for tests.
+//! - [`wire`] has the encoding of values in messages of ours.
 //!
 //! # Invariants
 //!
@@ -22,13 +22,14 @@
 //! use std::time::Duration;
 //! use yfs_sync::{
 //!     StateDiff, SyncDocument, SyncError,
-//!     guest::GuestSession,
-//!     hub::{PeerAccess, LockedHubDocument, HubSession},
-//!     presence::PresenceRoom,
+//!     hub::{DocumentWithPresence, HubSession, PeerAccess},
+//!     message::SyncMessage,
+//!     presence::{PresenceConnection, PresenceRoom},
 //! };
 //!
-//! /// A document that only counts.
-//! struct Counted(usize);
+//! /// A document that only counts, and its room.
+//! #[derive(Default)]
+//! struct Counted(usize, PresenceRoom);
 //!
 //! impl SyncDocument for Counted {
 //!     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
@@ -46,33 +47,36 @@
 //!     }
 //! }
 //!
-//! let now = Duration::ZERO;
-//! let (mut here, mut there) = (Counted(0), Counted(0));
-//! let mut room = PresenceRoom::default();
-//! let mut hub = HubSession::new(room.enter(), PeerAccess::ReadWrite);
-//! let mut guest = GuestSession::default();
-//! // The hub asks first, before it sends anything else.
-//! guest.receive(&mut here, &hub.ask(&there)?.into_bytes(), now)?;
-//! for frame in guest.join(&here, now)? {
-//!     let mut place = LockedHubDocument { document: &mut there, room: &mut room };
-//!     for frame in hub.receive(&mut place, &frame, now)?.frames {
-//!         guest.receive(&mut here, &frame.into_bytes(), now)?;
+//! impl DocumentWithPresence for Counted {
+//!     fn receive_presence(
+//!         &mut self, connection: PresenceConnection, update: &[u8], now: Duration,
+//!     ) -> Result<Option<Vec<u8>>, SyncError> {
+//!         Ok(self.1.receive(connection, update, now)?)
+//!     }
+//!     fn all_states(&self) -> Option<Vec<u8>> {
+//!         self.1.all()
 //!     }
 //! }
-//! assert!(guest.is_synced());
+//!
+//! let mut document = Counted::default();
+//! let mut hub = HubSession::new(document.1.enter(), PeerAccess::ReadWrite);
+//! // The hub asks first, before it sends anything else.
+//! let question = hub.ask(&document)?.into_bytes();
+//! assert_eq!(SyncMessage::decode(&question)?, SyncMessage::Step1(&[0]));
+//! let answer = SyncMessage::Step2(&[0, 0]).encode();
+//! assert_eq!(hub.receive(&mut document, &answer, Duration::ZERO)?.applied, Some(true));
 //! # Ok::<(), SyncError>(())
 //! ```
 
 pub mod collab;
 mod frame;
-pub mod guest;
 pub mod hub;
 pub mod message;
 pub mod presence;
 mod presence_state;
 pub mod replica;
-pub mod simulated_network;
 mod sync_document;
+pub mod wire;
 
 pub use crate::{
     frame::SharedFrame,

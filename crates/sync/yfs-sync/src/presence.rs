@@ -62,15 +62,11 @@ pub struct PresenceEntry<'a> {
 }
 
 /// The presence of all clients of one document.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PresenceRoom {
     clients: BTreeMap<u64, PresentClient>,
     /// The clients that have left. At most [`MAX_CLIENTS`]; beyond it the first to leave go.
     left: BTreeMap<u64, LeftClient>,
-    max_clients_per_connection: usize,
-    /// Whether the room publishes first states at their next clocks. One that only repeats what a
-    /// hub publishes does not.
-    is_hub: bool,
     /// The sum of the lengths of all states, including those of claims, in bytes.
     bytes: usize,
     n_connections: u64,
@@ -122,27 +118,7 @@ struct PresenceClaim {
     made: Duration,
 }
 
-impl Default for PresenceRoom {
-    fn default() -> Self {
-        Self {
-            clients: BTreeMap::new(),
-            left: BTreeMap::new(),
-            is_hub: true,
-            max_clients_per_connection: MAX_CLIENTS_PER_CONNECTION,
-            bytes: 0,
-            n_connections: 0,
-            contested: Vec::new(),
-            returned: None,
-        }
-    }
-}
-
 impl PresenceRoom {
-    /// Makes a room whose only connection may own all clients: it leads to a hub.
-    pub(crate) fn for_guest() -> Self {
-        Self { max_clients_per_connection: MAX_CLIENTS, is_hub: false, ..Self::default() }
-    }
-
     /// Adds a connection.
     pub fn enter(&mut self) -> PresenceConnection {
         self.n_connections += 1;
@@ -244,11 +220,6 @@ impl PresenceRoom {
         self.remove(now, |client| now.saturating_sub(client.renewed) >= EXPIRY)
     }
 
-    /// Returns the state of each client.
-    pub fn states(&self) -> impl Iterator<Item = (u64, &str)> {
-        self.clients.iter().map(|(id, client)| (*id, client.state.as_str()))
-    }
-
     /// Reports whether there are no clients.
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
@@ -321,11 +292,8 @@ impl PresenceRoom {
                 if self.is_echo(connection, *n_own, entry) {
                     return EntryVerdict::Ignore;
                 }
-                let is_return = self.claim(connection, entry, now) && self.is_hub;
+                let is_return = self.claim(connection, entry, now);
                 if is_return { EntryVerdict::Return(now) } else { EntryVerdict::Ignore }
-            }
-            Some(known) if entry.state == GONE && !self.is_hub && entry.clock < known.clock => {
-                EntryVerdict::Ignore
             }
             Some(_) if entry.state == GONE => self.withdraw(n_own, entry, now),
             Some(_) => self.change(entry, now),
@@ -356,10 +324,8 @@ impl PresenceRoom {
             true => Some(entry.clock),
             // A renewal. It is relayed, so that its sender receives a message.
             false if is_same => Some(known.clock),
-            // The client does not know yet at which clock its last state was published. Those of a
-            // room that repeats a hub are the hub's, and an older one is old.
-            false if self.is_hub => next_clock(known.clock),
-            false => Some(entry.clock).filter(|clock| *clock == known.clock),
+            // The client does not know yet at which clock its last state was published.
+            false => next_clock(known.clock),
         };
         let bytes = self.bytes - known.state.len() + entry.state.len();
         let Some(clock) = clock.filter(|_| bytes <= MAX_BYTES) else {
@@ -384,18 +350,17 @@ impl PresenceRoom {
         entry: &PresenceEntry<'_>,
         now: Duration,
     ) -> EntryVerdict {
-        let left = self.left.get(&entry.id).copied().filter(|_| self.is_hub);
+        let left = self.left.get(&entry.id).copied();
         // A client that has just been sent the state of one that left sends it back.
         let is_late_echo = *n_own > 0 && left.is_some_and(|left| entry.clock <= left.clock);
         let has_room = self.clients.len() < MAX_CLIENTS
-            && *n_own < self.max_clients_per_connection
+            && *n_own < MAX_CLIENTS_PER_CONNECTION
             && self.bytes + entry.state.len() <= MAX_BYTES;
         if entry.state == GONE || is_late_echo || !has_room {
             return EntryVerdict::Ignore;
         }
         let before = entry.clock.max(left.map_or(0, |left| left.clock));
-        let clock = if self.is_hub { next_clock(before) } else { Some(entry.clock) };
-        let Some(clock) = clock else { return EntryVerdict::Ignore };
+        let Some(clock) = next_clock(before) else { return EntryVerdict::Ignore };
         self.left.remove(&entry.id);
         self.bytes += entry.state.len();
         *n_own += 1;

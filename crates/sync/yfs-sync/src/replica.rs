@@ -6,42 +6,29 @@
 use yfs_engine::{
     hash::ContentHash,
     id::FileId,
-    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string, write_var_uint},
+    lib0::{Lib0Reader, write_var_uint},
 };
 
-use crate::message::ProtocolError;
+use crate::{
+    message::ProtocolError,
+    wire::{AtMost, EachAs, LastFlag, Usual},
+    wire_fields, wire_variants,
+};
 
 /// The version of the protocol.
-pub const VERSION: u64 = 1;
-
-/// The greatest number of updates or hashes in one message.
-const MAX_PARTS: u64 = 1 << 16;
+const VERSION: u64 = 1;
 
 /// The greatest length of a log position, in bytes.
 pub const MAX_CURSOR_LEN: usize = 256;
 
 /// The greatest length of a reason, in bytes.
-pub const MAX_REASON_LEN: usize = 4 << 10;
+const MAX_REASON_LEN: usize = 4 << 10;
 
 /// The greatest length of a summary, in bytes.
-pub(crate) const MAX_SUMMARY_LEN: usize = 16 * ((1 << 16) + 1);
+const MAX_SUMMARY_LEN: usize = 16 * ((1 << 16) + 1);
 
+/// The number of the first message, which has the version before its fields.
 const HELLO: u64 = 0;
-const WELCOME: u64 = 1;
-const UPDATES: u64 = 2;
-const REACHED: u64 = 3;
-const TAKEN: u64 = 4;
-const WANT: u64 = 5;
-const BLOB: u64 = 6;
-const LACKING: u64 = 7;
-const REFUSED: u64 = 8;
-
-const WANT_TREE: u64 = 10;
-const TREE: u64 = 11;
-const WANT_PART: u64 = 12;
-const PART: u64 = 13;
-const HAVE: u64 = 14;
-const SUMMARY: u64 = 15;
 
 /// A frame that only shows that its sender is alive.
 pub const PING: [u8; 1] = [9];
@@ -146,191 +133,52 @@ pub struct DocumentUpdate<'a> {
     pub data: &'a [u8],
 }
 
+wire_fields!(DocumentUpdate<'a> { doc, is_whole, data });
+
+wire_variants!(ReplicaMessage:
+    HELLO => Hello { since as AtMost<MAX_CURSOR_LEN>, summarizes as LastFlag },
+    1 => Welcome { workspace, resumed, writable, summarizes as LastFlag },
+    2 => Updates(updates as EachAs<Usual>),
+    3 => Reached { cursor as AtMost<MAX_CURSOR_LEN>, is_end },
+    4 => Taken { cursor as AtMost<MAX_CURSOR_LEN> },
+    5 => Want(hashes as EachAs<Usual>),
+    6 => Blob { hash, is_last, data },
+    7 => Lacking(hash),
+    8 => Refused { doc, reason as AtMost<MAX_REASON_LEN> },
+    // 9 is a ping.
+    10 => WantTree(hash),
+    11 => Tree { hash, parts },
+    12 => WantPart { hash, index },
+    13 => Part { hash, index, data },
+    14 => Have(hash),
+    15 => Summary(summary as AtMost<MAX_SUMMARY_LEN>),
+);
+
 impl<'a> ReplicaMessage<'a> {
     /// Decodes a frame.
     pub fn decode(frame: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut reader = Lib0Reader::new(frame);
-        let message = match reader.var_uint()? {
-            HELLO => {
-                let version = reader.var_uint()?;
-                if version != VERSION {
-                    return Err(ProtocolError::UnknownVersion(version));
-                }
-                let since = short(&mut reader, MAX_CURSOR_LEN)?;
-                Self::Hello { since, summarizes: last_flag(&mut reader)? }
+        let number = reader.var_uint()?;
+        if number == HELLO {
+            let version = reader.var_uint()?;
+            if version != VERSION {
+                return Err(ProtocolError::UnknownVersion(version));
             }
-            WELCOME => Self::Welcome {
-                workspace: id(&mut reader)?,
-                resumed: flag(&mut reader)?,
-                writable: flag(&mut reader)?,
-                summarizes: last_flag(&mut reader)?,
-            },
-            UPDATES => Self::Updates(updates(&mut reader)?),
-            REACHED => Self::Reached {
-                cursor: short(&mut reader, MAX_CURSOR_LEN)?,
-                is_end: flag(&mut reader)?,
-            },
-            TAKEN => Self::Taken { cursor: short(&mut reader, MAX_CURSOR_LEN)? },
-            WANT => {
-                let n_hashes = count(&mut reader)?;
-                let hashes = (0..n_hashes).map(|_| hash(&mut reader));
-                Self::Want(hashes.collect::<Result<_, _>>()?)
-            }
-            BLOB => {
-                let (hash, is_last) = (hash(&mut reader)?, flag(&mut reader)?);
-                Self::Blob { hash, is_last, data: reader.buffer()? }
-            }
-            LACKING => Self::Lacking(hash(&mut reader)?),
-            HAVE => Self::Have(hash(&mut reader)?),
-            WANT_TREE => Self::WantTree(hash(&mut reader)?),
-            TREE => Self::Tree { hash: hash(&mut reader)?, parts: reader.buffer()? },
-            WANT_PART => Self::WantPart { hash: hash(&mut reader)?, index: reader.var_uint()? },
-            PART => {
-                let (hash, index) = (hash(&mut reader)?, reader.var_uint()?);
-                Self::Part { hash, index, data: reader.buffer()? }
-            }
-            REFUSED => {
-                Self::Refused { doc: id(&mut reader)?, reason: short(&mut reader, MAX_REASON_LEN)? }
-            }
-            SUMMARY => {
-                let summary = reader.buffer()?;
-                if summary.len() > MAX_SUMMARY_LEN {
-                    return Err(Lib0Error::Parts.into());
-                }
-                Self::Summary(summary)
-            }
-            other => return Err(ProtocolError::UnknownType(other)),
-        };
-        Ok(message)
+        }
+        let message = Self::read_fields(number, &mut reader)?;
+        message.ok_or(ProtocolError::UnknownType(number))
     }
 
     /// Encodes a frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        match self {
-            Self::Hello { since, summarizes } => {
-                write_var_uint(&mut out, HELLO);
-                write_var_uint(&mut out, VERSION);
-                write_string(&mut out, since);
-                write_flag(&mut out, *summarizes);
-            }
-            Self::Welcome { workspace, resumed, writable, summarizes } => {
-                write_var_uint(&mut out, WELCOME);
-                write_string(&mut out, workspace.as_str());
-                write_flag(&mut out, *resumed);
-                write_flag(&mut out, *writable);
-                write_flag(&mut out, *summarizes);
-            }
-            Self::Updates(updates) => {
-                write_var_uint(&mut out, UPDATES);
-                write_updates(&mut out, updates);
-            }
-            Self::Reached { cursor, is_end } => {
-                write_var_uint(&mut out, REACHED);
-                write_string(&mut out, cursor);
-                write_flag(&mut out, *is_end);
-            }
-            Self::Taken { cursor } => {
-                write_var_uint(&mut out, TAKEN);
-                write_string(&mut out, cursor);
-            }
-            Self::Want(hashes) => {
-                write_var_uint(&mut out, WANT);
-                write_var_uint(&mut out, hashes.len() as u64);
-                for hash in hashes {
-                    out.extend_from_slice(hash.as_bytes());
-                }
-            }
-            Self::Blob { hash, is_last, data } => {
-                write_hash(&mut out, BLOB, hash);
-                write_flag(&mut out, *is_last);
-                write_buffer(&mut out, data);
-            }
-            Self::Lacking(hash) => write_hash(&mut out, LACKING, hash),
-            Self::Have(hash) => write_hash(&mut out, HAVE, hash),
-            Self::WantTree(hash) => write_hash(&mut out, WANT_TREE, hash),
-            Self::Tree { hash, parts } => {
-                write_hash(&mut out, TREE, hash);
-                write_buffer(&mut out, parts);
-            }
-            Self::WantPart { hash, index } => {
-                write_hash(&mut out, WANT_PART, hash);
-                write_var_uint(&mut out, *index);
-            }
-            Self::Part { hash, index, data } => {
-                write_hash(&mut out, PART, hash);
-                write_var_uint(&mut out, *index);
-                write_buffer(&mut out, data);
-            }
-            Self::Refused { doc, reason } => {
-                write_var_uint(&mut out, REFUSED);
-                write_string(&mut out, doc.as_str());
-                write_string(&mut out, reason);
-            }
-            Self::Summary(summary) => {
-                write_var_uint(&mut out, SUMMARY);
-                write_buffer(&mut out, summary);
-            }
+        write_var_uint(&mut out, self.number());
+        if self.number() == HELLO {
+            write_var_uint(&mut out, VERSION);
         }
+        self.write_fields(&mut out);
         out
     }
-}
-
-fn updates<'a>(reader: &mut Lib0Reader<'a>) -> Result<Vec<DocumentUpdate<'a>>, Lib0Error> {
-    let n_updates = count(reader)?;
-    let update = |_| {
-        let (doc, is_whole) = (id(reader)?, flag(reader)?);
-        Ok(DocumentUpdate { doc, is_whole, data: reader.buffer()? })
-    };
-    (0..n_updates).map(update).collect()
-}
-
-fn write_updates(out: &mut Vec<u8>, updates: &[DocumentUpdate<'_>]) {
-    write_var_uint(out, updates.len() as u64);
-    for update in updates {
-        write_string(out, update.doc.as_str());
-        write_flag(out, update.is_whole);
-        write_buffer(out, update.data);
-    }
-}
-
-fn count(reader: &mut Lib0Reader<'_>) -> Result<u64, Lib0Error> {
-    reader.var_uint().and_then(|n| if n <= MAX_PARTS { Ok(n) } else { Err(Lib0Error::Parts) })
-}
-
-/// Reads a string of at most `max_len` bytes.
-fn short<'a>(reader: &mut Lib0Reader<'a>, max_len: usize) -> Result<&'a str, Lib0Error> {
-    reader
-        .string()
-        .and_then(|text| if text.len() <= max_len { Ok(text) } else { Err(Lib0Error::Parts) })
-}
-
-fn flag(reader: &mut Lib0Reader<'_>) -> Result<bool, Lib0Error> {
-    Ok(reader.u8()? == 1)
-}
-
-/// Reads a flag that messages of earlier versions end without.
-fn last_flag(reader: &mut Lib0Reader<'_>) -> Result<bool, Lib0Error> {
-    if reader.remaining() == 0 { Ok(false) } else { flag(reader) }
-}
-
-fn id(reader: &mut Lib0Reader<'_>) -> Result<FileId, Lib0Error> {
-    FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)
-}
-
-fn hash(reader: &mut Lib0Reader<'_>) -> Result<ContentHash, Lib0Error> {
-    let bytes: [u8; 32] = reader.take(32)?.try_into().expect("as many as were asked for");
-    Ok(ContentHash::from_bytes(bytes))
-}
-
-/// Writes the type of a message about a blob, and the hash of the blob.
-fn write_hash(out: &mut Vec<u8>, message_type: u64, hash: &ContentHash) {
-    write_var_uint(out, message_type);
-    out.extend_from_slice(hash.as_bytes());
-}
-
-fn write_flag(out: &mut Vec<u8>, flag: bool) {
-    out.push(u8::from(flag));
 }
 
 #[cfg(test)]

@@ -63,6 +63,7 @@ struct CreationBatch {
 }
 
 /// The content of a file, to be created on the other side.
+#[derive(Default)]
 struct PackedContent {
     update: Vec<u8>,
     text_size: u64,
@@ -206,7 +207,7 @@ fn write_side(
             NodeKind::File if creation.row.link.is_none() => {
                 pack_content(from, to, &creation.row.id)?
             }
-            _ => Some(PackedContent::none()),
+            _ => Some(PackedContent::default()),
         };
         let is_complete = |content: &PackedContent| {
             deferred.is_none()
@@ -289,20 +290,6 @@ impl CreationBatch {
     }
 }
 
-impl PackedContent {
-    fn none() -> Self {
-        Self {
-            update: Vec::new(),
-            text_size: 0,
-            settled: None,
-            blobs: BTreeSet::new(),
-            has_conversions: false,
-            has_redactions: false,
-            is_unsent: false,
-        }
-    }
-}
-
 /// Reads a content with its history; `None` if some of it is damaged.
 fn pack_content(
     from: &WorkspaceState,
@@ -317,7 +304,7 @@ fn pack_content(
         let update = loaded.doc.gate().encode_state();
         let blobs = super::content_exchange::named_blobs(&loaded.doc);
         let Ok(inspected) = inspect(&update, &to.options.limits) else {
-            return Some(PackedContent { blobs, is_unsent: true, ..PackedContent::none() });
+            return Some(PackedContent { blobs, is_unsent: true, ..PackedContent::default() });
         };
         Some(PackedContent {
             update,

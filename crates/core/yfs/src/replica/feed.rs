@@ -9,8 +9,7 @@ use yfs_engine::id::FileId;
 use yfs_store::{DocName, LogRecord, Seq, TailPage};
 
 use super::{
-    log_cursor::LogCursor,
-    log_mark::find_mark,
+    log_mark::{LogCursor, find_mark},
     log_summary::{EqualDocuments, LogSummary},
 };
 use crate::{Replication, error::Result, state::WorkspaceState};

@@ -6,6 +6,7 @@
 //! are on disk, and whether an edit reached the workspace.
 
 use std::{
+    borrow::Cow,
     ffi::OsString,
     fs::{File, Permissions},
     os::unix::{
@@ -28,7 +29,7 @@ use yfs::{Cipher, WorkspaceError};
 
 use super::{
     DiskStamp, EditBase, MirrorNode, MirrorState, WorkspaceSide,
-    column_seal::{ColumnPlace, ColumnSeal},
+    column_seal::{ColumnSeal, RowSeal},
     former::FORMER_TABLE,
     rule_views::{self, RULE_VIEW_TABLE},
     seen_text_rows::{self, SEEN_TEXT_TABLE},
@@ -215,8 +216,7 @@ impl MirrorDatabase {
     /// Removes what a mirror of the workspace wrote while that was not encrypted.
     fn drop_plain_rows(&self) -> Result<()> {
         self.connection.execute_batch("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;")?;
-        let find = "SELECT 1 FROM meta WHERE key = 'sealed'";
-        if self.connection.query_row(find, [], |_| Ok(())).optional()?.is_some() {
+        if read_meta(&self.connection, "sealed")?.is_some() {
             return Ok(());
         }
         // Files that wait for a person go on to wait.
@@ -231,10 +231,7 @@ impl MirrorDatabase {
     }
 
     fn check_workspace(&self, directory: &Path, workspace: &WorkspaceId) -> Result<()> {
-        let find = "SELECT value FROM meta WHERE key = 'workspace'";
-        let known: Option<String> =
-            self.connection.query_row(find, [], |row| row.get(0)).optional()?;
-        match known {
+        match read_meta(&self.connection, "workspace")? {
             Some(other) if other != workspace.as_str() => {
                 Err(MirrorError::OtherWorkspace { directory: directory.to_owned(), other })
             }
@@ -251,9 +248,7 @@ impl MirrorDatabase {
     /// never changes and is unique to the directory, so every write under it is a write of this
     /// mirror.
     pub(crate) fn actor_name(&self) -> Result<String> {
-        let find = "SELECT value FROM meta WHERE key = 'name'";
-        let known = self.connection.query_row(find, [], |row| row.get(0)).optional()?;
-        if let Some(known) = known {
+        if let Some(known) = read_meta(&self.connection, "name")? {
             return Ok(known);
         }
         let make =
@@ -270,30 +265,18 @@ impl MirrorDatabase {
             return Ok(None);
         }
         let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        let find = "SELECT value FROM meta WHERE key = 'name'";
-        Ok(connection.query_row(find, [], |row| row.get(0)).optional()?)
+        Ok(read_meta(&connection, "name")?)
     }
 
     fn read(&self) -> Result<MirrorState> {
         let mut state = MirrorState::default();
-        let mut select = self.connection.prepare(SELECT_NODES)?;
-        let nodes = select.query_map([], |row| Ok(read_node(&self.seal, row)))?;
-        for node in nodes {
-            // Rows that cannot be read are skipped: their objects are matched again by path and
-            // content.
-            if let Ok(node) = node? {
-                state.put(node);
-            }
-        }
+        // Objects whose rows cannot be read are matched again by path and content.
+        self.read_rows(SELECT_NODES, read_node, |node| state.put(node))?;
         drop_strays(&mut state);
-        let mut select = self.connection.prepare("SELECT * FROM superseded")?;
-        let files = select.query_map([], |row| Ok(read_superseded(&self.seal, row)))?;
-        for file in files {
-            // A file whose row cannot be read is found again in its directory.
-            if let Ok((name, file)) = file? {
-                state.put_superseded(&name, file);
-            }
-        }
+        // A file whose row cannot be read is found again in its directory.
+        self.read_rows("SELECT * FROM superseded", read_superseded, |(name, file)| {
+            state.put_superseded(&name, file);
+        })?;
         state.read_former(&self.seal, &self.connection)?;
         state.take_changed();
         state.superseded.changed.clear();
@@ -332,8 +315,7 @@ impl MirrorDatabase {
 
     /// Returns the mark of the store's log that was written with the last commit.
     pub fn mark(&self) -> Result<Option<String>> {
-        let find = "SELECT value FROM meta WHERE key = 'mark'";
-        Ok(self.connection.query_row(find, [], |row| row.get(0)).optional()?)
+        Ok(read_meta(&self.connection, "mark")?)
     }
 
     /// Writes the changed nodes and superseded files, and deletes the intents of the settled
@@ -389,42 +371,29 @@ impl MirrorDatabase {
             let insert = "INSERT OR REPLACE INTO intent VALUES (?1,?2,?3,?4,?5,?6,?7)";
             let mut insert = transaction.prepare_cached(insert)?;
             for (id, intent) in intents {
-                let place = |table, column| ColumnPlace { table, row: id.as_str(), column };
-                let text = |column, value| self.seal.text(place("intent", column), value);
-                let bytes = |column, value| self.seal.bytes(place("intent", column), value);
+                let (id, none) = (id.as_str(), None::<&str>);
+                let row = self.seal.row("intent", id);
                 match intent {
                     WriteIntent::Replace { temporary, hash, version, base } => {
-                        insert.execute(params![
-                            id.as_str(),
-                            temporary,
-                            bytes("hash", hash.as_bytes()).as_ref(),
-                            text("version", version).as_ref(),
-                            text("base", base.as_str()).as_ref(),
-                            None::<&[u8]>,
-                            0
-                        ])?
+                        let hash = row.bytes("hash", hash.as_bytes());
+                        let (version, base) =
+                            (row.text("version", version), row.text("base", base.as_str()));
+                        insert.execute(params![id, temporary, hash, version, base, none, 0])?
                     }
-                    WriteIntent::Ingest { hash, bytes: content, written } => {
-                        insert.execute(params![
-                            id.as_str(),
-                            None::<&str>,
-                            bytes("hash", hash.as_bytes()).as_ref(),
-                            "",
-                            None::<&str>,
-                            bytes("bytes", content).as_ref(),
-                            written.cast_signed()
-                        ])?
+                    WriteIntent::Ingest { hash, bytes, written } => {
+                        let (hash, bytes) =
+                            (row.bytes("hash", hash.as_bytes()), row.bytes("bytes", bytes));
+                        let written = written.cast_signed();
+                        insert.execute(params![id, none, hash, "", none, bytes, written])?
                     }
-                    WriteIntent::Overwrite { version, base, old, new } => transaction.execute(
-                        "INSERT OR REPLACE INTO overwrite VALUES (?1,?2,?3,?4,?5)",
-                        params![
-                            id.as_str(),
-                            self.seal.text(place("overwrite", "version"), version).as_ref(),
-                            self.seal.text(place("overwrite", "base"), base.as_str()).as_ref(),
-                            self.seal.bytes(place("overwrite", "old"), old).as_ref(),
-                            self.seal.bytes(place("overwrite", "new"), new).as_ref(),
-                        ],
-                    )?,
+                    WriteIntent::Overwrite { version, base, old, new } => {
+                        let row = self.seal.row("overwrite", id);
+                        let (version, base) =
+                            (row.text("version", version), row.text("base", base.as_str()));
+                        let (old, new) = (row.bytes("old", old), row.bytes("new", new));
+                        let insert = "INSERT OR REPLACE INTO overwrite VALUES (?1,?2,?3,?4,?5)";
+                        transaction.execute(insert, params![id, version, base, old, new])?
+                    }
                 };
             }
         }
@@ -433,23 +402,32 @@ impl MirrorDatabase {
 
     /// Returns the operations that were recorded and not settled.
     pub(crate) fn intents(&self) -> Result<Vec<(FileId, WriteIntent)>> {
-        let mut select = self.connection.prepare("SELECT * FROM intent")?;
-        let rows = select.query_map([], |row| Ok(read_intent(&self.seal, row)))?;
         let mut intents = Vec::new();
-        for row in rows {
-            if let Ok(intent) = row? {
-                intents.push(intent);
-            }
-        }
-        let mut select = self.connection.prepare("SELECT * FROM overwrite")?;
-        let rows = select.query_map([], |row| Ok(read_overwrite(&self.seal, row)))?;
-        for row in rows {
-            if let Ok(intent) = row? {
-                intents.push(intent);
-            }
-        }
+        self.read_rows("SELECT * FROM intent", read_intent, |intent| intents.push(intent))?;
+        self.read_rows("SELECT * FROM overwrite", read_overwrite, |intent| intents.push(intent))?;
         Ok(intents)
     }
+
+    /// Reads rows, without those that cannot be read.
+    fn read_rows<T>(
+        &self,
+        select: &str,
+        read: impl Fn(&ColumnSeal, &Row<'_>) -> Result<T, Unreadable>,
+        mut each: impl FnMut(T),
+    ) -> Result<()> {
+        let mut select = self.connection.prepare(select)?;
+        let rows = select.query_map([], |row| Ok(read(&self.seal, row).ok()))?;
+        for value in rows.filter_map(Result::transpose) {
+            each(value?);
+        }
+        Ok(())
+    }
+}
+
+/// Reads a value of the table of single values.
+pub(super) fn read_meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
+    let find = "SELECT value FROM meta WHERE key = ?1";
+    connection.query_row(find, [key], |row| row.get(0)).optional()
 }
 
 /// Drops nodes whose directory does not exist, or that form a cycle.
@@ -468,12 +446,12 @@ fn write_node(
 ) -> rusqlite::Result<()> {
     let MirrorNode { stamp, work, .. } = node;
     let kind = KINDS.iter().position(|kind| *kind == node.kind).unwrap_or_default();
-    let place = |column| ColumnPlace { table: "node", row: node.id.as_str(), column };
-    let (base, bytes) = base_columns(&node.base);
+    let row = seal.row("node", node.id.as_str());
+    let (base, bytes) = base_columns(&row, &node.base);
     insert.execute(params![
         node.id.as_str(),
         node.parent.as_ref().map(FileId::as_str),
-        seal.bytes(place("name"), node.name.as_bytes()).as_ref(),
+        row.bytes("name", node.name.as_bytes()),
         kind as i64,
         stamp.place.0.cast_signed(),
         stamp.place.1.cast_signed(),
@@ -482,14 +460,14 @@ fn write_node(
         stamp.mtime_ns,
         stamp.changed_ns,
         stamp.mode,
-        seal.bytes(place("hash"), node.hash.as_bytes()).as_ref(),
+        row.bytes("hash", node.hash.as_bytes()),
         work.parent.as_ref().map(FileId::as_str),
-        seal.text(place("work_name"), work.name.as_str()).as_ref(),
-        seal.text(place("version"), work.version.as_str()).as_ref(),
+        row.text("work_name", &work.name),
+        row.text("version", &work.version),
         work.mode,
         work.mtime_ms,
-        base.map(|base| seal.text(place("base"), base)).as_deref(),
-        bytes.map(|bytes| seal.bytes(place("bytes"), bytes)).as_deref(),
+        base,
+        bytes,
     ])?;
     Ok(())
 }
@@ -506,26 +484,30 @@ fn write_superseded(
         connection.prepare_cached(delete)?.execute([name])?;
         return Ok(());
     };
-    let place = |column| ColumnPlace { table: "superseded", row: name, column };
-    let (base, bytes) = base_columns(&file.base);
+    let row = seal.row("superseded", name);
+    let (base, bytes) = base_columns(&row, &file.base);
     let insert = "INSERT OR REPLACE INTO superseded VALUES (?1,?2,?3,?4,?5,?6,?7,?8)";
     connection.prepare_cached(insert)?.execute(params![
         name,
         file.id.as_str(),
         file.size.cast_signed(),
-        seal.bytes(place("hash"), file.hash.as_bytes()).as_ref(),
-        base.map(|base| seal.text(place("base"), base)).as_deref(),
-        bytes.map(|bytes| seal.bytes(place("bytes"), bytes)).as_deref(),
-        file.edit.as_ref().map(|edit| seal.bytes(place("edit"), &edit.bytes)).as_deref(),
+        row.bytes("hash", file.hash.as_bytes()),
+        base,
+        bytes,
+        file.edit.as_ref().map(|edit| row.bytes("edit", &edit.bytes)),
         file.edit.as_ref().map_or(0, |edit| edit.written.cast_signed()),
     ])?;
     Ok(())
 }
 
-fn base_columns(base: &EditBase) -> (Option<&str>, Option<&[u8]>) {
+/// Returns the columns `base` and `bytes`.
+fn base_columns<'b>(
+    row: &RowSeal<'_>,
+    base: &'b EditBase,
+) -> (Option<Cow<'b, str>>, Option<Cow<'b, [u8]>>) {
     match base {
-        EditBase::Version(token) => (Some(token.as_str()), None),
-        EditBase::Bytes(bytes) => (None, Some(&bytes[..])),
+        EditBase::Version(token) => (Some(row.text("base", token.as_str())), None),
+        EditBase::Bytes(bytes) => (None, Some(row.bytes("bytes", bytes))),
         EditBase::Unknown => (None, None),
     }
 }
@@ -549,8 +531,8 @@ impl<'a> SealedRow<'a> {
         Ok(Self { seal, row, table, key: row.get(key_column)? })
     }
 
-    fn place<'s>(&'s self, column: &'s str) -> ColumnPlace<'s> {
-        ColumnPlace { table: self.table, row: &self.key, column }
+    fn sealed(&self) -> RowSeal<'_> {
+        self.seal.row(self.table, &self.key)
     }
 
     fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, Unreadable> {
@@ -560,7 +542,7 @@ impl<'a> SealedRow<'a> {
     /// Returns the bytes of a column that is found otherwise than by its name.
     fn bytes_at(&self, column: &str, at: impl RowIndex) -> Result<Option<Vec<u8>>, Unreadable> {
         let Some(stored) = self.row.get(at)? else { return Ok(None) };
-        let opened = self.seal.open_bytes(self.place(column), stored);
+        let opened = self.sealed().open_bytes(column, stored);
         opened.map(Some).ok_or_else(|| "it cannot be decrypted".into())
     }
 
@@ -571,7 +553,7 @@ impl<'a> SealedRow<'a> {
     /// Returns the text of a column that is found otherwise than by its name.
     fn text_at(&self, column: &str, at: impl RowIndex) -> Result<Option<String>, Unreadable> {
         let Some(stored) = self.row.get(at)? else { return Ok(None) };
-        let opened = self.seal.open_text(self.place(column), stored);
+        let opened = self.sealed().open_text(column, stored);
         opened.map(Some).ok_or_else(|| "it cannot be decrypted".into())
     }
 

@@ -8,10 +8,7 @@ use smol_str::SmolStr;
 use yfs_engine::id::FileId;
 use yfs_vfs::FileKind;
 
-use super::{
-    MirrorNode, MirrorState,
-    column_seal::{ColumnPlace, ColumnSeal},
-};
+use super::{MirrorNode, MirrorState, column_seal::ColumnSeal};
 use crate::{error::Result, untrusted_files};
 
 /// The table of former objects.
@@ -88,7 +85,7 @@ impl MirrorState {
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
             let id: String = row.get(0)?;
-            let text = |column, stored| seal.open_text(former_place(&id, column), stored);
+            let text = |column, stored| seal.row("former", &id).open_text(column, stored);
             // A row that cannot be read is skipped: its object is written only after a decision.
             let (Some(name), Some(version)) =
                 (text("name", row.get(1)?), text("version", row.get(2)?))
@@ -114,10 +111,9 @@ impl MirrorState {
         match self.former(id) {
             Some(FormerObject { name, version, mode }) => {
                 let insert = "INSERT OR REPLACE INTO former VALUES (?1, ?2, ?3, ?4)";
-                let text = |column, value| seal.text(former_place(id.as_str(), column), value);
-                let (name, version) =
-                    (text("name", name.as_str()), text("version", version.as_str()));
-                let row = params![id.as_str(), name.as_ref(), version.as_ref(), mode];
+                let sealed = seal.row("former", id.as_str());
+                let (name, version) = (sealed.text("name", name), sealed.text("version", version));
+                let row = params![id.as_str(), name, version, mode];
                 connection.prepare_cached(insert)?.execute(row)?;
             }
             None => {
@@ -127,10 +123,6 @@ impl MirrorState {
         }
         Ok(())
     }
-}
-
-fn former_place<'a>(id: &'a str, column: &'a str) -> ColumnPlace<'a> {
-    ColumnPlace { table: "former", row: id, column }
 }
 
 impl FormerObject {

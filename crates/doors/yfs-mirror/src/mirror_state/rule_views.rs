@@ -7,10 +7,10 @@ use std::{
     path::PathBuf,
 };
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use yfs_engine::id::FileId;
 
-use super::column_seal::{ColumnPlace, ColumnSeal};
+use super::{column_seal::ColumnSeal, database::read_meta};
 use crate::{
     error::Result,
     held_rules::{HeldRules, RuleTexts, RuleView},
@@ -28,8 +28,7 @@ const KNOWN: i64 = -1;
 
 /// Reads the views. Rows that cannot be read are skipped.
 pub(super) fn read(seal: &ColumnSeal, connection: &Connection) -> Result<HeldRules> {
-    let find = "SELECT 1 FROM meta WHERE key = 'rules_applying'";
-    let is_applying = connection.query_row(find, [], |_| Ok(())).optional()?.is_some();
+    let is_applying = read_meta(connection, "rules_applying")?.is_some();
     let mut views: BTreeMap<i64, RuleView> = BTreeMap::new();
     let select = "SELECT view, row, path, text, object FROM rule_view ORDER BY view, row";
     let mut select = connection.prepare(select)?;
@@ -38,7 +37,7 @@ pub(super) fn read(seal: &ColumnSeal, connection: &Connection) -> Result<HeldRul
         let number: i64 = row.get(0)?;
         let key = format!("{number} {}", row.get::<_, i64>(1)?);
         let view = views.entry(number).or_default();
-        let open = |column, stored| seal.open_bytes(place(&key, column), stored);
+        let open = |column, stored| seal.row("rule_view", &key).open_bytes(column, stored);
         if let (Some(path), Some(text)) = (row.get(2)?, row.get(3)?)
             && let (Some(path), Some(text)) = (open("path", path), open("text", text))
         {
@@ -80,14 +79,10 @@ fn write_texts(
     for ((path, text), row) in texts.iter().zip(0_i64..) {
         let key = format!("{number} {row}");
         let insert = "INSERT INTO rule_view (view, row, path, text) VALUES (?1, ?2, ?3, ?4)";
-        let path = seal.bytes(place(&key, "path"), path.as_os_str().as_bytes());
-        let text = seal.bytes(place(&key, "text"), text);
-        let row = params![number, row, path.as_ref(), text.as_ref()];
+        let sealed = seal.row("rule_view", &key);
+        let path = sealed.bytes("path", path.as_os_str().as_bytes());
+        let row = params![number, row, path, sealed.bytes("text", text)];
         connection.prepare_cached(insert)?.execute(row)?;
     }
     Ok(())
-}
-
-fn place<'a>(row: &'a str, column: &'a str) -> ColumnPlace<'a> {
-    ColumnPlace { table: "rule_view", row, column }
 }

@@ -6,10 +6,7 @@ use rusqlite::{Connection, params};
 use yfs_engine::id::FileId;
 use yfs_vfs::VersionToken;
 
-use super::{
-    EditBase,
-    column_seal::{ColumnPlace, ColumnSeal},
-};
+use super::{EditBase, column_seal::ColumnSeal};
 use crate::{
     error::Result,
     seen_texts::{SeenText, SeenTexts},
@@ -32,11 +29,12 @@ pub(super) fn read(seal: &ColumnSeal, connection: &Connection) -> Result<SeenTex
     while let Some(row) = rows.next()? {
         let (id, number): (String, i64) = (row.get(0)?, row.get(1)?);
         let key = format!("{id} {number}");
-        let text = seal.open_bytes(place(&key, "text"), row.get(2)?).map(String::from_utf8);
+        let sealed = seal.row("seen_text", &key);
+        let text = sealed.open_bytes("text", row.get(2)?).map(String::from_utf8);
         let (Some(Ok(text)), Ok(id)) = (text, FileId::parse(&id)) else { continue };
         let text: Arc<str> = text.into();
         let base: Option<String> = row.get(3)?;
-        let base = match base.and_then(|base| seal.open_text(place(&key, "base"), base)) {
+        let base = match base.and_then(|base| sealed.open_text("base", base)) {
             Some(base) => EditBase::Version(VersionToken::new(base)),
             None => EditBase::Bytes(text.as_bytes().into()),
         };
@@ -64,23 +62,20 @@ pub(super) fn write(
         }
         for seen in texts.of(&id).filter(|seen| !stored.contains(&seen.number)) {
             let key = format!("{id} {}", seen.number);
+            let sealed = seal.row("seen_text", &key);
             let base = match &seen.base {
-                EditBase::Version(base) => Some(seal.text(place(&key, "base"), base.as_str())),
+                EditBase::Version(base) => Some(sealed.text("base", base.as_str())),
                 EditBase::Bytes(_) | EditBase::Unknown => None,
             };
             let insert = "INSERT INTO seen_text VALUES (?1, ?2, ?3, ?4, ?5)";
             connection.prepare_cached(insert)?.execute(params![
                 id.as_str(),
                 seen.number,
-                seal.bytes(place(&key, "text"), seen.text.as_bytes()).as_ref(),
-                base.as_deref(),
+                sealed.bytes("text", seen.text.as_bytes()),
+                base,
                 seen.is_local,
             ])?;
         }
     }
     Ok(())
-}
-
-fn place<'a>(row: &'a str, column: &'a str) -> ColumnPlace<'a> {
-    ColumnPlace { table: "seen_text", row, column }
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    merge_plan::{parked_id, parked_name},
+    layout_plan::{parked_id, parked_name},
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
 };
 

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     error::{Result, is_absent},
     ignores::IgnoreRules,
-    merge_plan::{MergeWinner, ObjectLocation, TargetLocation, decide_winner, parked_name},
+    layout_plan::{ObjectLocation, TargetLocation, parked_name},
     mirror_state::{DiskStamp, MirrorNode},
     options::TrustPolicy,
     pending_deletions::PendingDeletions,
@@ -420,12 +420,12 @@ impl DiskApplier<'_> {
     fn apply_attributes(&mut self, standing: &[TreeNode]) -> Result<()> {
         for object in standing {
             let Some(node) = self.context.state.get(&object.id).cloned() else { continue };
-            let is_file = object.kind == FileKind::File;
-            let mode = decide_winner(&node.work.mode, &node.stamp.mode, &object.mode)
-                == MergeWinner::Work
-                || node.work.mode != object.mode && node.stamp.mode != object.mode;
-            let mode = mode && node.work.mode != object.mode && object.kind != FileKind::Symlink;
-            let mtime = is_file
+            // What the workspace changed, unless the disk has it. What the disk changed has been
+            // imported, so that the workspace has it too.
+            let mode = object.kind != FileKind::Symlink
+                && node.work.mode != object.mode
+                && node.stamp.mode != object.mode;
+            let mtime = object.kind == FileKind::File
                 && node.work.mtime_ms != object.mtime.0
                 && node.stamp.mtime_ms() != object.mtime.0;
             if node.work.mode == object.mode && node.work.mtime_ms == object.mtime.0 {

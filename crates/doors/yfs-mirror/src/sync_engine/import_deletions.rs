@@ -8,11 +8,7 @@ use yfs_engine::id::FileId;
 use yfs_vfs::FileKind;
 
 use super::{mirror_context::MirrorContext, sync_pass::SyncPass};
-use crate::{
-    error::Result,
-    merge_plan::{ObjectAction, SideChange, decide_action},
-    report::NoticeReason,
-};
+use crate::{error::Result, report::NoticeReason};
 
 /// Imports deletions.
 pub(super) struct DeletionImporter<'a> {
@@ -68,29 +64,24 @@ impl DeletionImporter<'_> {
         missing
     }
 
-    /// Deletes an object that is gone from the disk, unless it changed in the workspace.
+    /// Deletes an object that is gone from the disk, unless it changed in the workspace: a change
+    /// wins over a deletion, because a deletion can be repeated.
     fn delete(&mut self, id: &FileId) -> Result<()> {
-        let object = self.context.workspace.object(id)?;
-        let side = match &object {
-            None => SideChange::Gone,
-            Some(object) if self.is_unchanged(object)? => SideChange::Same,
-            Some(_) => SideChange::Changed,
-        };
-        match decide_action(SideChange::Gone, side) {
-            ObjectAction::GoesFromWorkspace => {
+        match self.context.workspace.object(id)? {
+            None => {
+                self.pass.forget(self.context, id);
+                Ok(())
+            }
+            Some(object) if self.is_unchanged(&object)? => {
                 if let Some(node) = self.context.state.get(id) {
                     self.pass.deleted.note(self.context, node);
                 }
                 self.pass.trash(self.context, id)
             }
-            ObjectAction::ReturnsToDirectory => {
+            Some(_) => {
                 let path = self.context.state.path(id);
                 self.context.reporter.notify_event(&path, NoticeReason::Rewritten);
                 self.delete_in_part(id)
-            }
-            _ => {
-                self.pass.forget(self.context, id);
-                Ok(())
             }
         }
     }

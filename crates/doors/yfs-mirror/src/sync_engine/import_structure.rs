@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    merge_plan::parked_name,
+    layout_plan::parked_name,
     mirror_state::{DiskStamp, EditBase, MirrorNode, WorkspaceSide},
     report::NoticeReason,
 };

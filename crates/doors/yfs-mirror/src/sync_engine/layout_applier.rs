@@ -25,7 +25,7 @@ use super::{
 use crate::{
     error::{Result, is_absent},
     ignores::IgnoreRules,
-    merge_plan::{LayoutStep, ObjectLocation, TargetLocation, parked_name, plan_steps},
+    layout_plan::{LayoutStep, ObjectLocation, TargetLocation, parked_name, plan_steps},
     mirror_state::{DiskStamp, EditBase, MirrorNode},
     report::NoticeReason,
 };

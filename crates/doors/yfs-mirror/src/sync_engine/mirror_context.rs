@@ -27,8 +27,8 @@ use super::{
 };
 use crate::{
     error::{MirrorError, Result},
+    layout_plan::{ObjectLocation, parked_name},
     lease::OpenWriters,
-    merge_plan::{ObjectLocation, parked_name},
     mirror_clock::MirrorClock,
     mirror_state::{
         EditBase, MirrorState,

@@ -22,8 +22,8 @@ use super::{
 use crate::{
     error::{Result, is_absent},
     ignores::IgnoreRules,
+    layout_plan::parked_name,
     lease::{OpenWriters, ProgramLocks},
-    merge_plan::parked_name,
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
     unread::NewText,
 };

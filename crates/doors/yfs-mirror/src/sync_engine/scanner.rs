@@ -20,7 +20,7 @@ use yfs_vfs::{
 
 use super::{mirror_context::MirrorContext, sync_pass::SyncPass};
 use crate::{
-    backup_names::is_made_from, error::is_absent, ignores::IgnoreRules, merge_plan::parked_id,
+    backup_names::is_made_from, error::is_absent, ignores::IgnoreRules, layout_plan::parked_id,
     mirror_state::DiskStamp, report::NoticeReason, untrusted_files,
 };
 

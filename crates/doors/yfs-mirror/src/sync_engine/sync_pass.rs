@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    merge_plan::parked_name,
+    layout_plan::parked_name,
     mirror_state::{DiskStamp, MirrorNode},
     options::MirrorOptions,
     report::NoticeReason,

@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use yfs_replica::client::jittered;
+
 use super::{MAX_CONNECTIONS, NodeShared};
 use crate::{contact::PeerContact, peer_error::PeerError, peer_key::PeerId};
 
@@ -123,9 +125,7 @@ impl NodeShared {
         let Some(plan) = calls.get_mut(&peer) else { return };
         let rest = if was_open { CALL_AGAIN[0] } else { plan.rest };
         let rest = if is_final { CALL_AGAIN[1] } else { rest };
-        let random = getrandom::u32().unwrap_or_default();
-        let jitter = 0.75 + 0.5 * f64::from(random) / f64::from(u32::MAX);
-        plan.due = Instant::now() + rest.mul_f64(jitter);
+        plan.due = Instant::now() + jittered(rest);
         plan.rest = (rest * 2).min(CALL_AGAIN[1]);
         plan.is_calling = false;
         self.wake.notify_one();

@@ -22,15 +22,15 @@ use tokio::{
 };
 use yfs_engine::{
     id::{FileId, WorkspaceId},
-    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string},
+    lib0::{Lib0Error, Lib0Reader},
 };
 use yfs_sync::{
     checked_state,
     presence::{PresenceEntry, decode, encode},
+    wire::{MaybeAs, Usual, WireCodec},
 };
 
 use crate::{
-    peer_grant::read_array,
     peer_key::PeerId,
     presence::signed_presence::{MAX_STATES_LEN, encode_states},
 };
@@ -188,24 +188,17 @@ impl SocketAddress {
 
 /// Encodes a message of a server, or of a peer to a server.
 pub(super) fn encode_frame(peer: Option<PeerId>, doc: &FileId, states: &[u8]) -> Vec<u8> {
-    let mut out = vec![u8::from(peer.is_some())];
-    if let Some(peer) = peer {
-        out.extend_from_slice(peer.as_bytes());
-    }
-    write_string(&mut out, doc.as_str());
-    write_buffer(&mut out, states);
+    let mut out = Vec::new();
+    MaybeAs::<Usual>::write(&peer, &mut out);
+    Usual::write(doc, &mut out);
+    Usual::write(&states, &mut out);
     out
 }
 
 /// Decodes a message.
 pub(super) fn decode_frame(frame: &[u8]) -> Result<(Option<PeerId>, FileId, Vec<u8>), Lib0Error> {
     let mut reader = Lib0Reader::new(frame);
-    let peer = match reader.u8()? {
-        0 => None,
-        1 => Some(PeerId::from_bytes(read_array(&mut reader)?)),
-        _ => return Err(Lib0Error::Parts),
-    };
-    let doc = FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)?;
+    let (peer, doc) = (MaybeAs::<Usual>::read(&mut reader)?, Usual::read(&mut reader)?);
     let states = reader.buffer()?;
     decode(states)?;
     if reader.is_empty() { Ok((peer, doc, states.to_vec())) } else { Err(Lib0Error::Parts) }

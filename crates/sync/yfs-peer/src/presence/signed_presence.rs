@@ -5,11 +5,13 @@
 
 use yfs_engine::{
     id::{ClientId, FileId, WorkspaceId},
-    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string, write_var_uint},
+    lib0::{Lib0Error, write_string},
 };
 use yfs_sync::{
     checked_state,
     presence::{PresenceEntry, decode, encode},
+    wire::{AtMost, read_wire_bytes, wire_bytes},
+    wire_fields,
 };
 
 use crate::{
@@ -49,6 +51,8 @@ pub(crate) struct SignedPresence {
     pub(crate) frame: Vec<u8>,
 }
 
+wire_fields!(PresenceFrame<'a> { sequence, doc, states as AtMost<MAX_STATES_LEN> });
+
 impl<'a> PresenceFrame<'a> {
     /// Decodes a frame.
     ///
@@ -59,30 +63,20 @@ impl<'a> PresenceFrame<'a> {
         if frame.len() > MAX_PRESENCE_FRAME_LEN {
             return Err(Lib0Error::Parts);
         }
-        let mut reader = Lib0Reader::new(frame);
-        let sequence = reader.var_uint()?;
-        if sequence >= ClientId::LIMIT {
+        let read: Self = read_wire_bytes(frame)?;
+        if read.sequence >= ClientId::LIMIT {
             return Err(Lib0Error::Number);
         }
-        let doc = FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)?;
-        let states = reader.buffer()?;
-        if !reader.is_empty() || states.len() > MAX_STATES_LEN {
-            return Err(Lib0Error::Parts);
-        }
-        let entries = decode(states)?;
+        let entries = decode(read.states)?;
         if entries.len() > MAX_EDITORS || !entries.iter().all(|entry| is_state(entry.state)) {
             return Err(Lib0Error::Parts);
         }
-        Ok(Self { sequence, doc, states })
+        Ok(read)
     }
 
     /// Encodes the frame.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.states.len() + 128);
-        write_var_uint(&mut out, self.sequence);
-        write_string(&mut out, self.doc.as_str());
-        write_buffer(&mut out, self.states);
-        out
+        wire_bytes(self)
     }
 
     /// Reports whether no editor is at the document.

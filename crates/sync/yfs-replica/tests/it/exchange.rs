@@ -468,8 +468,8 @@ fn a_hub_that_sends_rows_without_end_is_stopped_at_the_limit() {
     };
     let guest = peers[1].workspace();
     let mut server = ReplicaSession::hub(hub.clone(), true);
-    let mut client =
-        ReplicaSession::guest(guest.clone(), &HubMarks::default()).with_main_limit(LIMIT);
+    let mut client = ReplicaSession::guest(guest.clone(), &HubMarks::default())
+        .with_options(|options| options.main_limit = Some(LIMIT));
     let error = loop {
         add_dirs();
         client.next_frame().unwrap().into_iter().for_each(|frame| server.receive(&frame).unwrap());
@@ -501,7 +501,7 @@ fn a_hub_that_sends_rows_without_end_is_stopped_at_the_limit() {
     let stored = peers[1].workspace().replication().main_bytes().unwrap();
     let mut server = ReplicaSession::hub(hub.clone(), true);
     let mut client = ReplicaSession::guest(peers[1].workspace(), &HubMarks::default())
-        .with_main_limit(stored + (512 << 10));
+        .with_options(|options| options.main_limit = Some(stored + (512 << 10)));
     while !client.is_done() {
         client.next_frame().unwrap().into_iter().for_each(|frame| server.receive(&frame).unwrap());
         server.next_frame().unwrap().into_iter().for_each(|frame| client.receive(&frame).unwrap());
@@ -524,7 +524,7 @@ fn a_guest_that_sends_rows_without_end_is_stopped_at_the_limit_of_a_hub() {
     for (limit, is_stopped) in [(Some(LIMIT), true), (None, false)] {
         let mut server = ReplicaSession::hub(hub.clone(), true);
         if let Some(limit) = limit {
-            server = server.with_main_limit(limit);
+            server = server.with_options(|options| options.main_limit = Some(limit));
         }
         let mut client = ReplicaSession::guest(guest.clone(), &HubMarks::default());
         let received = (0..1000).try_for_each(|_| {

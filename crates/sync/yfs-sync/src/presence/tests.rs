@@ -121,17 +121,6 @@ fn renewals_pass_at_the_clock_at_which_the_state_is_known() {
     for clock in [4, 5] {
         assert_eq!(room.receive(a, &one(7, clock, "{}"), NOW), Ok(Some(one(7, 5, "{}"))));
     }
-    let mut guest = PresenceRoom::for_guest();
-    let hub = guest.enter();
-    for (clock, state, relayed) in [
-        (5, "{}", Some(one(7, 5, "{}"))),
-        // Old states of a hub are old.
-        (4, ONE, None),
-        (4, GONE, None),
-        (5, GONE, Some(one(7, 5, GONE))),
-    ] {
-        assert_eq!(guest.receive(hub, &one(7, clock, state), NOW), Ok(relayed));
-    }
 }
 
 #[test]

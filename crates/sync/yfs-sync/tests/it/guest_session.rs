@@ -1,28 +1,27 @@
-//! The joining side: the messages of a peer to a hub, and the processing of the hub's responses.
+//! A client as a hub has them: its messages, and its answers to those of the hub.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::{
+use yfs_sync::{
+    SyncDocument, SyncError,
     message::SyncMessage,
-    presence::{self, GONE, MAX_STATE_LEN, PresenceConnection, PresenceEntry, PresenceRoom},
-    sync_document::{SyncDocument, SyncError},
+    presence::{self, PresenceEntry},
 };
+
+/// The state of a client that has left.
+const GONE: &str = "null";
 
 /// The interval at which a guest renews its presence.
 const RENEWAL: Duration = Duration::from_secs(15);
 
-/// The silence after which a connection counts as dead: a hub sends a guest's renewals back to it.
-const SILENCE: Duration = Duration::from_secs(45);
-
 /// One document at a hub, on the side of the peer that joined. It outlives the connection: after a
 /// disconnect, call [`join`](Self::join) again.
 #[derive(Debug, Default)]
-pub struct GuestSession {
+pub(crate) struct GuestSession {
     is_synced: bool,
-    last_received: Duration,
     own: Option<OwnPresence>,
-    others: PresenceRoom,
-    hub: Option<PresenceConnection>,
+    /// The clocks and states of other clients.
+    others: BTreeMap<u64, (u64, String)>,
 }
 
 /// The presence of this client.
@@ -38,15 +37,13 @@ struct OwnPresence {
 impl GuestSession {
     /// Returns the first messages of a new connection: the document's state vector and the own
     /// presence.
-    pub fn join(
+    pub(crate) fn join(
         &mut self,
         document: &impl SyncDocument,
         now: Duration,
     ) -> Result<Vec<Vec<u8>>, SyncError> {
         self.is_synced = false;
-        self.last_received = now;
-        self.others = PresenceRoom::for_guest();
-        self.hub = Some(self.others.enter());
+        self.others.clear();
         let first = SyncMessage::Step1(&document.state_vector()?).encode();
         Ok([Some(first), self.renewal(now)].into_iter().flatten().collect())
     }
@@ -56,13 +53,12 @@ impl GuestSession {
     /// # Errors
     ///
     /// If the connection must end.
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         document: &mut impl SyncDocument,
         frame: &[u8],
         now: Duration,
     ) -> Result<Vec<Vec<u8>>, SyncError> {
-        self.last_received = now;
         match SyncMessage::decode(frame)? {
             SyncMessage::Step1(state_vector) => {
                 let diff = document.diff(state_vector)?;
@@ -83,30 +79,25 @@ impl GuestSession {
     }
 
     /// Encodes the frame that sends a local update to the hub.
-    pub fn update(&self, update: &[u8]) -> Vec<u8> {
+    pub(crate) fn update(&self, update: &[u8]) -> Vec<u8> {
         SyncMessage::Update(update).encode()
     }
 
-    /// Sets the own presence: a state as JSON, or `None` to leave. Returns the frame to send, or
-    /// `None` if the state is larger than the limit.
-    pub fn set_presence(
+    /// Sets the own presence: a state as JSON, or `None` to leave. Returns the frame to send.
+    pub(crate) fn set_presence(
         &mut self,
         client: u64,
         state: Option<&str>,
         now: Duration,
     ) -> Option<Vec<u8>> {
         let state = state.unwrap_or(GONE);
-        if state.len() > MAX_STATE_LEN {
-            return None;
-        }
         let clock = self.own.as_ref().map_or(0, |own| own.clock) + 1;
         self.own = Some(OwnPresence { id: client, clock, state: state.to_owned(), renewed: now });
         self.renewal(now)
     }
 
     /// Updates the session to the current time, and returns the frame to send, if any.
-    pub fn advance_time(&mut self, now: Duration) -> Option<Vec<u8>> {
-        self.others.expire(now);
+    pub(crate) fn advance_time(&mut self, now: Duration) -> Option<Vec<u8>> {
         let own = self.own.as_mut()?;
         if own.state == GONE || now.saturating_sub(own.renewed) < RENEWAL {
             return None;
@@ -116,18 +107,13 @@ impl GuestSession {
     }
 
     /// Reports whether the hub has sent its whole state since the last join.
-    pub fn is_synced(&self) -> bool {
+    pub(crate) fn is_synced(&self) -> bool {
         self.is_synced
     }
 
-    /// Reports whether the hub has been silent for so long that the connection counts as dead.
-    pub fn is_timed_out(&self, now: Duration) -> bool {
-        now.saturating_sub(self.last_received) >= SILENCE
-    }
-
     /// Returns the state of each other client.
-    pub fn other_states(&self) -> impl Iterator<Item = (u64, &str)> {
-        self.others.states()
+    pub(crate) fn other_states(&self) -> impl Iterator<Item = &str> {
+        self.others.values().map(|(_, state)| state.as_str()).filter(|state| *state != GONE)
     }
 
     fn receive_presence(
@@ -151,8 +137,11 @@ impl GuestSession {
             }
             entries.retain(|entry| entry.id != own.id);
         }
-        if let Some(hub) = self.hub {
-            self.others.receive(hub, &presence::encode(&entries), now)?;
+        for PresenceEntry { id, clock, state } in entries {
+            let is_old = |(known, _): &(u64, String)| *known > clock;
+            if !self.others.get(&id).is_some_and(is_old) {
+                self.others.insert(id, (clock, state.to_owned()));
+            }
         }
         Ok(is_contradicted.then(|| self.renewal(now)).flatten().into_iter().collect())
     }
@@ -165,10 +154,10 @@ impl GuestSession {
     }
 }
 
-#[cfg(test)]
 mod tests {
+    use yfs_sync::StateDiff;
+
     use super::*;
-    use crate::{presence::EXPIRY, sync_document::StateDiff};
 
     const NOW: Duration = Duration::from_secs(100);
 
@@ -225,19 +214,5 @@ mod tests {
         assert_eq!(answer, [says(7, 4, "{}")]);
         assert_eq!(guest.set_presence(7, None, later), Some(says(7, 5, GONE)));
         assert!(guest.receive(&mut Empty, &says(7, 5, GONE), later).unwrap().is_empty());
-    }
-
-    #[test]
-    fn others_are_seen_until_they_fall_silent() {
-        let mut guest = GuestSession::default();
-        guest.join(&Empty, NOW).unwrap();
-        for id in 1..=100 {
-            guest.receive(&mut Empty, &says(id, 1, "{}"), NOW).unwrap();
-        }
-        assert_eq!(guest.other_states().count(), 100);
-        assert!(!guest.is_timed_out(NOW + EXPIRY));
-        guest.advance_time(NOW + EXPIRY);
-        assert_eq!(guest.other_states().count(), 0);
-        assert!(guest.is_timed_out(NOW + SILENCE));
     }
 }

@@ -148,23 +148,6 @@ proptest! {
         prop_assert_eq!(disk, Disk::of(&to));
         prop_assert_eq!(steps_between(&to, &to), []);
     }
-
-    /// Both sides get the same value, and the change of one side alone wins.
-    #[test]
-    fn a_value_is_decided_once(base in 0u8..3, disk in 0u8..3, work in 0u8..3) {
-        let agreed = match decide_winner(&base, &disk, &work) {
-            MergeWinner::Both => { prop_assert_eq!(disk, work); disk }
-            MergeWinner::Disk => disk,
-            MergeWinner::Work => work,
-        };
-        if disk != base || work != base {
-            prop_assert!(agreed != base || disk == base && work == base
-                || agreed == disk && disk != base || agreed == work && work != base);
-        }
-        prop_assert_eq!(decide_winner(&agreed, &agreed, &agreed), MergeWinner::Both);
-        if work == base { prop_assert_eq!(agreed, disk); }
-        if disk == base { prop_assert_eq!(agreed, work); }
-    }
 }
 
 #[test]
@@ -179,20 +162,4 @@ fn two_directories_change_places() {
         LayoutStep::Move(id(4), place("1")),
     ];
     assert_eq!(steps_between(&from, &to), expected);
-}
-
-#[test]
-fn a_change_goes_before_a_deletion() {
-    use SideChange::{Changed, Gone, Same};
-    for (disk, work, expected) in [
-        (Same, Same, ObjectAction::Stays),
-        (Changed, Changed, ObjectAction::Stays),
-        (Gone, Same, ObjectAction::GoesFromWorkspace),
-        (Same, Gone, ObjectAction::GoesFromDirectory),
-        (Gone, Changed, ObjectAction::ReturnsToDirectory),
-        (Changed, Gone, ObjectAction::ReturnsToWorkspace),
-        (Gone, Gone, ObjectAction::Forgotten),
-    ] {
-        assert_eq!(decide_action(disk, work), expected);
-    }
 }

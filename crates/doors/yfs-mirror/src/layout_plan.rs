@@ -1,8 +1,5 @@
-//! Decisions of the mirror, as pure functions of both sides and the third tree.
-//!
-//! [`decide_action`] and [`decide_winner`] decide about one object. [`plan_steps`] orders the
-//! renames that turn one directory tree into another, one at a time, without ever replacing an
-//! object.
+//! The order of the renames that turn one directory tree into another, one at a time, without ever
+//! replacing an object: a pure function of both trees.
 
 use std::{
     collections::HashMap,
@@ -12,70 +9,6 @@ use std::{
 use yfs_engine::id::FileId;
 
 use crate::untrusted_files::TEMPORARY;
-
-/// The change of an object on one side since both sides agreed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SideChange {
-    /// The object exists, unchanged.
-    Same,
-    /// The object exists, and differs in some respect.
-    Changed,
-    /// The object is gone.
-    Gone,
-}
-
-/// The action that the mirror performs on an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ObjectAction {
-    /// Keeps the object on both sides, and applies what one side changed to the other.
-    Stays,
-    /// Deletes the object from the workspace, into the trash.
-    GoesFromWorkspace,
-    /// Deletes the object from the directory on disk.
-    GoesFromDirectory,
-    /// Restores the object in the workspace: it was deleted there and changed on disk.
-    ReturnsToWorkspace,
-    /// Restores the object on disk: it was deleted there and changed in the workspace.
-    ReturnsToDirectory,
-    /// Forgets the object: it is gone on both sides.
-    Forgotten,
-}
-
-/// Decides whether an object lives: a change wins over a deletion, because a deletion can be
-/// repeated.
-pub(crate) fn decide_action(disk: SideChange, work: SideChange) -> ObjectAction {
-    match (disk, work) {
-        (SideChange::Gone, SideChange::Gone) => ObjectAction::Forgotten,
-        (SideChange::Gone, SideChange::Same) => ObjectAction::GoesFromWorkspace,
-        (SideChange::Gone, SideChange::Changed) => ObjectAction::ReturnsToDirectory,
-        (SideChange::Same, SideChange::Gone) => ObjectAction::GoesFromDirectory,
-        (SideChange::Changed, SideChange::Gone) => ObjectAction::ReturnsToWorkspace,
-        _ => ObjectAction::Stays,
-    }
-}
-
-/// The side whose value wins, for a value that cannot be merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MergeWinner {
-    /// Both sides have the same value.
-    Both,
-    /// The value of the disk.
-    Disk,
-    /// The value of the workspace.
-    Work,
-}
-
-/// Decides which side's name, mode or time wins. If both sides changed it, the disk wins: its value
-/// enters the workspace as the later change.
-pub(crate) fn decide_winner<T: PartialEq>(base: &T, disk: &T, work: &T) -> MergeWinner {
-    if disk == work {
-        MergeWinner::Both
-    } else if disk == base {
-        MergeWinner::Work
-    } else {
-        MergeWinner::Disk
-    }
-}
 
 /// The location of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

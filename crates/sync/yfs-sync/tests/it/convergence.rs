@@ -1,8 +1,6 @@
 //! A hub and guests over an unreliable network: whatever it loses, repeats, reorders and cuts, all
 //! replicas end with the same content, and every write is in it once.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
@@ -17,9 +15,13 @@ use yfs_engine::{
 };
 use yfs_sync::{
     StateDiff, SyncDocument, SyncError,
-    guest::GuestSession,
-    hub::{HubSession, LockedHubDocument, PeerAccess},
+    hub::{HubSession, PeerAccess},
     presence::PresenceRoom,
+};
+
+use crate::{
+    guest_session::GuestSession,
+    locked_document::LockedHubDocument,
     simulated_network::{LinkId, NetworkEnd, NetworkFaults, SimulatedNetwork},
 };
 

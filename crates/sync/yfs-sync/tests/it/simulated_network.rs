@@ -8,22 +8,22 @@ use std::{collections::BTreeMap, mem};
 
 /// The rates of faults of a network, in percent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct NetworkFaults {
+pub(crate) struct NetworkFaults {
     /// The rate of frames that are lost.
-    pub lost: u32,
+    pub(crate) lost: u32,
     /// The rate of frames that arrive and stay in transit once more.
-    pub repeated: u32,
+    pub(crate) repeated: u32,
     /// The rate of frames that arrive before one that was sent earlier.
-    pub reordered: u32,
+    pub(crate) reordered: u32,
 }
 
 /// A connection between a hub and a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LinkId(u64);
+pub(crate) struct LinkId(u64);
 
 /// One end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NetworkEnd {
+pub(crate) enum NetworkEnd {
     /// The hub's.
     Hub,
     /// The guest's.
@@ -32,18 +32,18 @@ pub enum NetworkEnd {
 
 /// A frame that has arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NetworkDelivery {
+pub(crate) struct NetworkDelivery {
     /// The connection.
-    pub link: LinkId,
+    pub(crate) link: LinkId,
     /// The end at which it arrived.
-    pub to: NetworkEnd,
+    pub(crate) to: NetworkEnd,
     /// The bytes.
-    pub frame: Vec<u8>,
+    pub(crate) frame: Vec<u8>,
 }
 
 /// A set of connections, with the frames in transit over each.
 #[derive(Debug)]
-pub struct SimulatedNetwork {
+pub(crate) struct SimulatedNetwork {
     /// The queues by connection and receiving end. Cutting a connection removes its queues.
     queues: BTreeMap<(LinkId, NetworkEnd), Vec<Vec<u8>>>,
     faults: NetworkFaults,
@@ -52,17 +52,17 @@ pub struct SimulatedNetwork {
 
 impl SimulatedNetwork {
     /// Makes a network without connections.
-    pub fn new(faults: NetworkFaults) -> Self {
+    pub(crate) fn new(faults: NetworkFaults) -> Self {
         Self { queues: BTreeMap::new(), faults, n_links: 0 }
     }
 
     /// Sets the faults of later deliveries, and returns the previous faults.
-    pub fn set_faults(&mut self, faults: NetworkFaults) -> NetworkFaults {
+    pub(crate) fn set_faults(&mut self, faults: NetworkFaults) -> NetworkFaults {
         mem::replace(&mut self.faults, faults)
     }
 
     /// Opens a connection.
-    pub fn connect(&mut self) -> LinkId {
+    pub(crate) fn connect(&mut self) -> LinkId {
         self.n_links += 1;
         let link = LinkId(self.n_links);
         self.queues.insert((link, NetworkEnd::Hub), Vec::new());
@@ -71,13 +71,13 @@ impl SimulatedNetwork {
     }
 
     /// Cuts a connection. Its frames in transit are lost.
-    pub fn cut(&mut self, link: LinkId) {
+    pub(crate) fn cut(&mut self, link: LinkId) {
         self.queues.remove(&(link, NetworkEnd::Hub));
         self.queues.remove(&(link, NetworkEnd::Guest));
     }
 
     /// Sends a frame to an end. Drops it if the connection was cut.
-    pub fn send(&mut self, link: LinkId, to: NetworkEnd, frame: Vec<u8>) {
+    pub(crate) fn send(&mut self, link: LinkId, to: NetworkEnd, frame: Vec<u8>) {
         if let Some(queue) = self.queues.get_mut(&(link, to)) {
             queue.push(frame);
         }
@@ -86,7 +86,7 @@ impl SimulatedNetwork {
     /// Delivers a frame; returns `None` if no frame is in transit.
     ///
     /// `random_below` returns a random number below its argument, which is at least 1.
-    pub fn deliver(
+    pub(crate) fn deliver(
         &mut self,
         random_below: &mut impl FnMut(usize) -> usize,
     ) -> Option<NetworkDelivery> {
@@ -112,7 +112,6 @@ impl SimulatedNetwork {
     }
 }
 
-#[cfg(test)]
 mod tests {
     use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 
