@@ -31,7 +31,7 @@ use self::{
     host_directories::HostDirectories,
     protected_files::{ProtectedFiles, ProtectedRules},
 };
-use crate::{format_text::parse_size, json_query_runner, prelude::*, settings};
+use crate::{json_query_runner, prelude::*, settings};
 
 /// What an agent may do.
 #[derive(Debug, Args)]
