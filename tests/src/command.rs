@@ -62,7 +62,7 @@ fn build() -> Vec<Value> {
     let mut cargo = Command::new(env!("CARGO"));
     // The whole workspace and a small test, so that cargo resolves the features of the tests and
     // reuses what it has built.
-    cargo.args(["build", "--offline", "--workspace", "--lib", "--bin", "yfs", "--test", "oracle"]);
+    cargo.args(["build", "--offline", "--workspace", "--lib", "--bin", "yfs", "--test", "hostile"]);
     cargo.arg("--message-format=json-render-diagnostics");
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
