@@ -91,6 +91,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-query-worker",
             "yfs-shell",
             "yfs-store",
+            "yfs-threads",
             "yfs-types",
             "yfs-vfs",
             "yfs-wire",

@@ -9,7 +9,7 @@ use yfs_artifacts::{
     ArtifactIds, ArtifactOptions, FileMetadata, FileSystemArtifactStore, FileSystemOps,
     FileSystemStore, NamespaceStrategy, ToolResponseContent, extract_context,
 };
-use yfs_wire::{ArtifactRequest, FailedArtifactJson};
+use yfs_wire::{ArtifactRequest, FailedArtifactJson, UnixMillis};
 
 use crate::{descriptions::PreviewOptions, prelude::*};
 
@@ -115,7 +115,8 @@ impl NativeArtifacts {
         let store = self.store()?;
         Ok(OwnedFuture::calling(async move || {
             let failed = |failed: &_| FailedArtifactJson::from(failed);
-            let served = request.serve(store.files(), SystemClock.now(), failed).await;
+            let served =
+                request.serve::<_, UnixMillis>(store.files(), SystemClock.now(), failed).await;
             served.map(|served| message::json(&served))
         }))
     }

@@ -21,9 +21,9 @@ use yfs_engine::{content::AnchorSide, id::FileId, path::VPath, time::Millis};
 use yfs_vfs::FileSystem;
 use yfs_wire::{
     AnchorJson, BlameLineJson, ConflictJson, DocumentInfoJson, ExpireReportJson, ExportReportJson,
-    ImportOptionsJson, ImportReportJson, ProfileReportJson, QuarantinedJson, RedactionJson,
-    RedactionReportJson, TrashEntryJson, UnixMillis, VersionJson, WorkspaceStatsJson,
-    WriteOutcomeJson,
+    ImportOptionsJson, ImportReportJson, LogEntryJson, ProfileReportJson, QuarantinedJson,
+    RedactionJson, RedactionReportJson, TrashEntryJson, UnixMillis, VersionJson,
+    WorkspaceStatsJson, WriteOutcomeJson,
 };
 
 use crate::{
@@ -47,6 +47,7 @@ enum WorkspaceRequest {
     NameVersion { at: String, name: String },
     UnnameVersion { at: String, name: String },
     Blame { at: String },
+    Log { at: String, limit: f64 },
     Conflicts,
     Anchor { at: String, offset: Option<f64>, line: Option<f64>, sticks_left: bool },
     ResolveAnchor { anchor: String },
@@ -161,6 +162,11 @@ impl WorkspaceRequest {
             Self::Blame { at } => {
                 let lines = history.blame(&file(&at)?)?;
                 list(lines.iter().map(BlameLineJson::<UnixMillis>::from))
+            }
+            Self::Log { at, limit } => {
+                let changes = history.changes(&file(&at)?)?.take(limit as usize);
+                let changes = changes.collect::<Result<Vec<_>, _>>()?;
+                list(changes.iter().map(LogEntryJson::<UnixMillis>::from))
             }
             Self::Conflicts => list(workspace.conflicts()?.iter().map(ConflictJson::from)),
             Self::Anchor { at, offset, line, sticks_left } => {

@@ -67,6 +67,9 @@ test('versions, blame, anchors, trash', async (t) => {
     ['agent:bot', 'human:ada'],
   )
   assert.equal((await ws.resolveAnchor(anchor)).line, 2)
+  const [latest] = await ws.log('/', { limit: 1 })
+  assert.deepEqual([latest.change, latest.path, latest.actor], ['edited', '/a.txt', 'agent:bot'])
+  assert.equal((await ws.log('/a.txt')).length, 2)
   await ws.files.rm('/a.txt')
   const [item] = await ws.trash()
   assert.equal(await ws.restore(item.id), '/a.txt')

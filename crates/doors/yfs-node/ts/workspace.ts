@@ -32,6 +32,7 @@ import type {
   DocumentInfo,
   ExportReport,
   ImportReport,
+  LogEntry,
   OpenOptions,
   Quarantined,
   Redacted,
@@ -394,6 +395,11 @@ export class Workspace {
   /** Returns the author of each line of a file. */
   async blame(path: string): Promise<BlameLine[]> {
     return this.#pages('blame', { at: textOf(path, 'path') })
+  }
+
+  /** Returns the latest changes of a file, or of a directory and everything below it. */
+  async log(path = '/', { limit = 50 }: { limit?: number } = {}): Promise<LogEntry[]> {
+    return this.#pages('log', { at: textOf(path, 'path'), limit: numberOf(limit, 'limit') })
   }
 
   /** Lists the conflicts that a person should decide. */

@@ -72,7 +72,7 @@ pub(crate) fn of_workspace(py: Python<'_>, error: &WorkspaceError) -> PyErr {
         // The enum may grow.
         _ => "OTHER",
     };
-    with_code(py, WorkspaceFailedError::new_err(causes(error)), code)
+    failed(py, error, code)
 }
 
 /// Converts the error of an undo by label.
@@ -116,9 +116,14 @@ pub(crate) fn unusable(reason: impl Display) -> PyErr {
     PyValueError::new_err(reason.to_string())
 }
 
-/// Converts an argument that makes no sense, with the causes of the error.
-pub(crate) fn with_causes(reason: impl Error + 'static) -> PyErr {
-    PyValueError::new_err(causes(&reason))
+/// Converts an argument that is refused for the reasons of an error.
+pub(crate) fn causes_of(refused: &(dyn Error + 'static)) -> PyErr {
+    PyValueError::new_err(causes(refused))
+}
+
+/// Makes the error of a call on a workspace as a whole.
+pub(crate) fn failed(py: Python<'_>, error: &(dyn Error + 'static), code: &str) -> PyErr {
+    with_code(py, WorkspaceFailedError::new_err(causes(error)), code)
 }
 
 /// Converts the error of a query.

@@ -70,7 +70,7 @@ struct OpenFiles {
 }
 
 /// Bytes, or a text in UTF-8. It stays with Python, and is not copied.
-enum FileData {
+pub(crate) enum FileData {
     Bytes(PyBackedBytes),
     Text(PyBackedStr),
 }
@@ -730,7 +730,7 @@ impl FileData {
         }
     }
 
-    fn to_bytes(&self) -> Bytes {
+    pub(crate) fn to_bytes(&self) -> Bytes {
         Bytes::copy_from_slice(self.as_slice())
     }
 }

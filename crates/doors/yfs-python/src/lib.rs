@@ -19,6 +19,7 @@
 //! - An object is used and released only in the process that made it. A child that was forked from
 //!   a process that uses yfs gets errors, and leaves the parent's claims in the store alone.
 
+mod artifacts;
 mod call;
 mod descriptions;
 mod error;
@@ -28,20 +29,26 @@ mod limited;
 mod maintenance;
 mod queries;
 mod records;
+mod threads;
 mod workspace;
 
 use pyo3::prelude::*;
 
 use crate::{
+    artifacts::PythonArtifacts,
     error::{EditRefusedError, WorkspaceFailedError},
     filesystem::PythonFs,
+    threads::{PythonThreadFiles, PythonThreads},
     workspace::PythonWorkspace,
 };
 
 /// The native half of the package `yfs`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PythonArtifacts>()?;
     module.add_class::<PythonFs>()?;
+    module.add_class::<PythonThreadFiles>()?;
+    module.add_class::<PythonThreads>()?;
     module.add_class::<PythonWorkspace>()?;
     let python = module.py();
     module.add("EditRefusedError", python.get_type::<EditRefusedError>())?;

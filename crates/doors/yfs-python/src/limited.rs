@@ -54,7 +54,7 @@ impl LimitArguments<'_> {
         if let Some(given) = &self.rules {
             let json =
                 given.py().import("json")?.call_method1("dumps", (given,))?.extract::<String>()?;
-            let given = parse_rules(&json).map_err(error::with_causes)?;
+            let given = parse_rules(&json).map_err(|error| error::causes_of(&error))?;
             rules.push(PermissionRules::new(given).map_err(error::unusable)?);
         }
         let broker = Arc::new(RefusingBroker);

@@ -11,11 +11,12 @@ STUB = ast.parse(files(yfs).joinpath("_native.pyi").read_text())
 
 def arguments_of(function):
     taken = function.args
-    return [each.arg for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)]
+    rest = [taken.vararg] if taken.vararg else []
+    return [each.arg for each in (*taken.posonlyargs, *taken.args, *rest, *taken.kwonlyargs)]
 
 
 def test_the_stub_has_every_call():
-    for kind in (yfs.FileSystem, yfs.Workspace):
+    for kind in (yfs.Artifacts, yfs.FileSystem, yfs.ThreadFiles, yfs.Threads, yfs.Workspace):
         (stub,) = (node for node in STUB.body if getattr(node, "name", "") == kind.__name__)
         declared = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
         native = {name for name in vars(kind) if not name.startswith("_")}

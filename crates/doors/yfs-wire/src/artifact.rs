@@ -29,9 +29,9 @@ pub struct ArtifactJson<T = UnixMillis> {
 /// The answer of `GET /api/artifacts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ArtifactList"))]
-pub struct ArtifactList {
+pub struct ArtifactList<T = UnixMillis> {
     /// The artifacts, in order of their paths.
-    pub artifacts: Vec<ArtifactJson>,
+    pub artifacts: Vec<ArtifactJson<T>>,
 }
 
 /// What a file contains.

@@ -9,7 +9,10 @@ use yfs_artifacts::{ArtifactError, CleanupPolicy, FileMetadata, FileSystemOps, F
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::FsError;
 
-use crate::artifact::{ArtifactJson, ArtifactList, CleanupReportJson};
+use crate::{
+    artifact::{ArtifactJson, ArtifactList, CleanupReportJson},
+    time::UnixMillis,
+};
 
 /// A request for artifacts.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -53,9 +56,9 @@ pub struct CleanupRules {
 /// The answer to a request for artifacts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum ArtifactResponse<F = String> {
+pub enum ArtifactResponse<F = String, T = UnixMillis> {
     /// Artifacts.
-    Artifacts(ArtifactList),
+    Artifacts(ArtifactList<T>),
     /// A reference.
     Reference(Box<FileMetadata>),
     /// A path of the workspace.
@@ -92,12 +95,12 @@ impl ArtifactRequest {
     /// # Errors
     ///
     /// Fails as the call of [`FileSystemStore`] does.
-    pub async fn serve<F>(
+    pub async fn serve<F, T: From<Millis>>(
         self,
         store: &FileSystemStore,
         now: Millis,
         failed: impl Fn(&(VPath, FsError)) -> F,
-    ) -> Result<ArtifactResponse<F>, ArtifactError> {
+    ) -> Result<ArtifactResponse<F, T>, ArtifactError> {
         Ok(match self {
             Self::List { patterns } => {
                 let listed = store.list(&patterns).await?.into_iter().map(ArtifactJson::from);

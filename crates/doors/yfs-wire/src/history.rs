@@ -64,7 +64,9 @@ pub struct LogList {
 
 /// A change of a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LogEntry"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(feature = "schema", ts(rename = "LogEntry", concrete(T = UnixMillis)))]
+#[cfg_attr(feature = "schema", schemars(rename = "LogEntry"))]
 pub struct LogEntryJson<T = UnixMillis> {
     /// The time of the change, by the clock of its author.
     pub at: T,

@@ -95,6 +95,7 @@ pub fn typescript() -> String {
     declare::<LinePageJson>(&mut text);
     declare::<VersionJson>(&mut text);
     declare::<BlameLineJson>(&mut text);
+    declare::<LogEntryJson>(&mut text);
     declare::<BlameShareJson>(&mut text);
     declare::<AnchorJson>(&mut text);
     declare::<RedactionReportJson>(&mut text);

@@ -1,12 +1,14 @@
 import builtins
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, final
 
 from yfs.records import (
     Anchor,
+    Artifact,
     BlameLine,
     ChangePage,
+    CleanupReport,
     CommandOutput,
     Conflict,
     EditOutcome,
@@ -14,6 +16,7 @@ from yfs.records import (
     ExpireReport,
     ExportReport,
     FileContent,
+    FileMetadata,
     GlobResult,
     ImportReport,
     LinePage,
@@ -21,8 +24,13 @@ from yfs.records import (
     Quarantined,
     Redaction,
     RedactionReport,
+    RetentionReport,
     SearchResult,
     Stat,
+    Thread,
+    ThreadFile,
+    ThreadMatchList,
+    ThreadStats,
     TrashEntry,
     TreeTotals,
     UndoneChange,
@@ -178,6 +186,87 @@ class FileSystem:
     ) -> CommandOutput: ...
 
 @final
+class Artifacts:
+    def store(self, content: _Data, *, thread: str, task: str, call: str) -> FileMetadata: ...
+    def resolve(self, reference: Mapping[str, Any]) -> bytes: ...
+    def list(self, *patterns: str) -> builtins.list[Artifact]: ...
+    def show(self, artifact: str) -> FileMetadata: ...
+    def path_of(self, reference: Mapping[str, Any]) -> str: ...
+    def delete(self, reference: Mapping[str, Any]) -> None: ...
+    def clean(
+        self,
+        *,
+        older_than: float | None = None,
+        max_size: int | None = None,
+        max_files: int | None = None,
+        keep: builtins.list[str] = [],
+        dry_run: bool = False,
+    ) -> CleanupReport: ...
+
+@final
+class Threads:
+    def open(self, id: str) -> ThreadFiles: ...
+    def open_for(self, values: dict[str, str]) -> ThreadFiles: ...
+    def existing(self, id: str) -> ThreadFiles: ...
+    def create(self, id: str) -> ThreadFiles: ...
+    def fork(self, source: str, to: str) -> ThreadFiles: ...
+    def restore(self, id: str) -> ThreadFiles: ...
+    def list(self, *, archived: bool = False) -> builtins.list[Thread]: ...
+    def info(self, id: str) -> Thread: ...
+    def archive(self, id: str) -> None: ...
+    def unarchive(self, id: str) -> None: ...
+    def delete(self, id: str) -> None: ...
+    def prune(
+        self,
+        *,
+        older_than: float | None = None,
+        max_size: float | None = None,
+        archived: bool = False,
+        dry_run: bool = False,
+    ) -> RetentionReport: ...
+
+@final
+class ThreadFiles:
+    @property
+    def id(self) -> str: ...
+    def read(self, path: str) -> bytes | None: ...
+    def write(
+        self,
+        path: str,
+        data: _Data,
+        *,
+        mime: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> ThreadFile: ...
+    def list(self, path: str = "/") -> builtins.list[ThreadFile]: ...
+    def stat(self, path: str) -> ThreadFile | None: ...
+    def stats(self) -> ThreadStats: ...
+    def find(self, glob: str) -> builtins.list[str]: ...
+    def grep(
+        self,
+        pattern: str,
+        *,
+        regex: bool = False,
+        ignore_case: bool = False,
+        include: builtins.list[str] = [],
+        limit: int | None = None,
+    ) -> ThreadMatchList: ...
+    def link(
+        self,
+        path: str,
+        url: str,
+        *,
+        size: int | None = None,
+        hash: str | None = None,
+        mime: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> ThreadFile: ...
+    def patch(self, path: str, metadata: Mapping[str, Any]) -> ThreadFile: ...
+    def mkdir(self, path: str) -> ThreadFile: ...
+    def move(self, source: str, destination: str) -> ThreadFile: ...
+    def delete(self, path: str) -> None: ...
+
+@final
 class Workspace:
     @property
     def id(self) -> str: ...
@@ -205,6 +294,17 @@ class Workspace:
         failed: bool | None = None,
         limit: int | None = None,
     ) -> dict[str, Any]: ...
+    def artifacts(
+        self,
+        root: str = "/artifacts",
+        *,
+        actor: str | None = None,
+        label: str | None = None,
+        strategy: str | None = None,
+    ) -> Artifacts: ...
+    def threads(
+        self, *, actor: str | None = None, label: str | None = None, strategy: str = "thread_id"
+    ) -> Threads: ...
     def versions(self, path: str) -> list[Version]: ...
     def find_version(
         self, path: str, *, name: str | None = None, at: float | None = None

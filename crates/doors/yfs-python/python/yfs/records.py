@@ -269,6 +269,49 @@ class LogEntry(Record):
     from_: str | None
 
 
+class Artifact(Record):
+    """An artifact in a list. References name `artifact`; `path` is the one in the workspace."""
+
+    __slots__ = ()
+    path: str
+    artifact: str
+    size: int
+    mime: str | None
+    changed: float
+
+
+class FileMetadata(Record):
+    """A reference to an artifact."""
+
+    __slots__ = ()
+    file_id: str
+    relative_path: str
+    size: int
+    content_type: str | None
+    preview: str | None
+    stats: Mapping[str, Any]
+    checksum: str | None
+
+
+class RemovedArtifact(Record):
+    """An artifact that a cleanup removed, and why."""
+
+    __slots__ = ()
+    path: str
+    size: int
+    reason: Literal["age", "size", "files"]
+
+
+class CleanupReport(Record):
+    """What a cleanup removed. It is in the trash."""
+
+    __slots__ = ()
+    removed: list[RemovedArtifact]
+    freed_bytes: int
+    failed: list[str]
+    dry_run: bool
+
+
 class BlameShare(Record):
     """The share of one author in a line."""
 
@@ -401,6 +444,82 @@ class ExportReport(Record):
     directories: int
     bytes: int
     skipped: list[Skipped]
+
+
+class Thread(Record):
+    """A thread of an agent."""
+
+    __slots__ = ()
+    id: str
+    path: str
+    directory: str
+    created: float
+    changed: float
+    archived: float | None
+    forked_from: str | None
+    files: int
+    directories: int
+    bytes: int
+
+
+class ThreadFile(Record):
+    """A file or directory of a thread. `storage` says where the bytes are."""
+
+    __slots__ = ()
+    path: str
+    name: str
+    mime: str
+    storage: str
+    size: int
+    is_directory: bool
+    metadata: dict[str, Any]
+    width: int | None
+    height: int | None
+
+
+class ThreadStats(Record):
+    """The number and size of a thread's files."""
+
+    __slots__ = ()
+    id: str
+    files: int
+    directories: int
+    bytes: int
+
+
+class ThreadLine(Record):
+    """A matching line."""
+
+    __slots__ = ()
+    line: int
+    content: str
+
+
+class ThreadMatches(Record):
+    """The matching lines of a file."""
+
+    __slots__ = ()
+    path: str
+    matches: list[ThreadLine]
+
+
+class ThreadMatchList(Record):
+    """The files of a thread with matching lines."""
+
+    __slots__ = ()
+    files: list[ThreadMatches]
+    binary: int
+    binary_paths: list[str]
+
+
+class RetentionReport(Record):
+    """What a retention removed: the members of each thread, and why."""
+
+    __slots__ = ()
+    removed: list[dict[str, Any]]
+    kept: int
+    kept_bytes: int
+    dry_run: bool
 
 
 class WorkspaceStats(Record):

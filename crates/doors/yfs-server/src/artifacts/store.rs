@@ -19,7 +19,7 @@ use yfs_engine::path::VPath;
 use yfs_vfs::FsError;
 use yfs_wire::{
     ArtifactQuery, ArtifactRequest, ArtifactsQuery, CleanupRequest, CleanupRules,
-    StoreArtifactQuery,
+    StoreArtifactQuery, UnixMillis,
 };
 
 use crate::{body::ResultBody, prelude::*};
@@ -66,7 +66,8 @@ async fn serve(
     let store = store_of(caller, options_of(root, preview)?);
     let failed = |(path, _): &(VPath, FsError)| path.to_string();
     let is_cleanup = matches!(request, ArtifactRequest::Clean(_));
-    let served = async move { request.serve(&store, SystemClock.now(), failed).await };
+    let served =
+        async move { request.serve::<_, UnixMillis>(&store, SystemClock.now(), failed).await };
     let served = match is_cleanup {
         true => apart(served).await,
         false => caller.within_budget(WorkCost::ARTIFACT, served).await,
