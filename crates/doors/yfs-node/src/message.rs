@@ -18,7 +18,7 @@ use yfs_vfs::{
 };
 use yfs_wire::{
     ChangeJson, EditOutcomeJson, GlobQueryJson, GrepFileJson, GrepQueryJson, GrepTotalsJson,
-    LinePageJson, NodeKindJson, OpenOptionsJson, SearchLimitJson, WriteOutcomeJson,
+    LinePageJson, NodeKindJson, OpenOptionsJson, SearchLimitJson, UnixMillis, WriteOutcomeJson,
     camel_case_keys,
 };
 

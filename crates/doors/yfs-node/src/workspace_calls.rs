@@ -141,12 +141,7 @@ impl WorkspaceRequest {
                 list(versions.iter().map(VersionJson::<UnixMillis>::from))
             }
             Self::FindVersion { at, number, name, time } => {
-                let which = match (number, name, time) {
-                    (Some(number), ..) => VersionSelector::Number(number as u64),
-                    (_, Some(name), _) => VersionSelector::Name(name.into()),
-                    (.., Some(time)) => VersionSelector::At(Millis::from_f64(time)),
-                    _ => return Err(error::invalid("a version", "").into()),
-                };
+                let which = selector(number, name, time)?;
                 let found = history.find_version(&file(&at)?, &which)?;
                 found.map(|found| js(&VersionJson::<UnixMillis>::from(&found))).into()
             }
@@ -164,9 +159,9 @@ impl WorkspaceRequest {
                 list(lines.iter().map(BlameLineJson::<UnixMillis>::from))
             }
             Self::Log { at, limit } => {
-                let changes = history.changes(&file(&at)?)?.take(limit as usize);
-                let changes = changes.collect::<Result<Vec<_>, _>>()?;
-                list(changes.iter().map(LogEntryJson::<UnixMillis>::from))
+                let changes = history.changes(&file(&at)?)?;
+                let latest: Result<Vec<_>, _> = changes.take(limit as usize).collect();
+                list(latest?.iter().map(LogEntryJson::<UnixMillis>::from))
             }
             Self::Conflicts => list(workspace.conflicts()?.iter().map(ConflictJson::from)),
             Self::Anchor { at, offset, line, sticks_left } => {
@@ -233,6 +228,19 @@ impl WorkspaceRequest {
             }
             _ => Value::Null,
         })
+    }
+}
+
+fn selector(
+    number: Option<f64>,
+    name: Option<String>,
+    time: Option<f64>,
+) -> napi::Result<VersionSelector> {
+    match (number, name, time) {
+        (Some(number), ..) => Ok(VersionSelector::Number(number as u64)),
+        (_, Some(name), _) => Ok(VersionSelector::Name(name.into())),
+        (.., Some(time)) => Ok(VersionSelector::At(Millis::from_f64(time))),
+        _ => Err(error::invalid("a version", "")),
     }
 }
 

@@ -300,6 +300,48 @@ export type BlameLine = {
 }
 
 /**
+ * A change of a file or directory.
+ */
+export type LogEntry = {
+  /**
+   * The time of the change, by the clock of its author.
+   */
+  at: UnixMillis,
+  /**
+   * The present path; of what is in the trash, the former one.
+   */
+  path: string,
+  /**
+   * The id of the node, which moves and renames keep.
+   */
+  id: string,
+  /**
+   * The kind of the node.
+   */
+  kind: Kind,
+  /**
+   * What happened: `created`, `edited`, `renamed`, `moved`, `mode`, `restored` or `deleted`.
+   */
+  change: string,
+  /**
+   * The author, if known.
+   */
+  actor: string | null,
+  /**
+   * The label of the author's session.
+   */
+  label: string | null,
+  /**
+   * The number of the version, if it changed a content.
+   */
+  version: number | null,
+  /**
+   * The path before a rename or move, with the present names of the directories.
+   */
+  from: string | null,
+}
+
+/**
  * A share that one author has in a line.
  */
 export type BlameShare = {

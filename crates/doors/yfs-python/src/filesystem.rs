@@ -696,7 +696,7 @@ impl OpenFiles {
     }
 
     /// Writes to files without a session.
-    fn write<'py>(
+    fn write(
         &self,
         path: &VPath,
         data: Bytes,

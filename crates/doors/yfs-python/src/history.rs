@@ -6,10 +6,13 @@ use pyo3::{
     prelude::*,
     types::{PyAny, PyBytes},
 };
-use yfs::workspace::{
-    anchors::{AnchorSide, AnchorTarget, FileAnchor},
-    redact::RedactionScope,
-    versions::VersionSelector,
+use yfs::{
+    Workspace,
+    workspace::{
+        anchors::{AnchorSide, AnchorTarget, FileAnchor},
+        redact::RedactionScope,
+        versions::VersionSelector,
+    },
 };
 use yfs_agent_workspace::WorkspaceHistory;
 use yfs_types::{id::FileId, path::VPath, time::Millis};
@@ -198,7 +201,7 @@ impl PythonWorkspace {
 
     /// Lists the conflicts that a person should decide.
     fn conflicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let listed = self.ask(py, |workspace| workspace.conflicts())?;
+        let listed = self.ask(py, Workspace::conflicts)?;
         records(py, listed.iter().map(ConflictJson::from))
     }
 
