@@ -10,7 +10,7 @@ use yfs_types::{
     actor::{Actor, ActorKind},
     path::VPath,
 };
-use yfs_vfs::{FileSystemExt, FsCode};
+use yfs_vfs::{FileSystem, FileSystemExt, FsCode, FsView, MoveOptions};
 
 fn parse(path: &str) -> VPath {
     path.parse().expect("a path")
@@ -42,8 +42,37 @@ async fn a_namespace_conforms() {
         let store = StoreBackend::open(workspace.fs_for(agent()), namespace).await;
         store.expect("the namespace is made").fs()
     };
-    let caps = BackendCapabilities { clamps_links: false, ..WORKSPACE };
-    conformance::run(make, caps).await.assert();
+    conformance::run(make, WORKSPACE).await.assert();
+}
+
+/// A namespace is a directory, not a path: another one in its place is another namespace.
+#[tokio::test]
+async fn a_namespace_goes_with_its_directory() {
+    let workspace = new_workspace();
+    let namespace = StoreNamespace::new(["users", "ada"]).expect("a namespace");
+    let store = StoreBackend::open(workspace.fs_for(agent()), namespace).await;
+    let files = store.expect("the namespace is made").fs();
+    files.write_text(&parse("/note"), "mine").await.unwrap();
+    let outside = workspace.fs_for(agent());
+    let (from, to) = (parse("/n-users/n-ada"), parse("/n-users/n-eve"));
+    outside.mv(&from, &to, &MoveOptions::default()).await.unwrap();
+    outside.write_text(&parse("/n-users/n-ada/files/note"), "of another").await.unwrap();
+    assert_eq!(files.read_to_string(&parse("/note")).await.unwrap(), "mine");
+}
+
+#[tokio::test]
+async fn the_changes_of_a_call_in_a_namespace_are_one_step() {
+    let workspace = new_workspace();
+    let namespace = StoreNamespace::new(["users", "ada"]).expect("a namespace");
+    let store = StoreBackend::open(workspace.fs_for(agent()), namespace).await;
+    let files = store.expect("the namespace is made").fs();
+    let call = files.view(FsView::NewStep).expect("a workspace records steps");
+    call.write_text(&parse("/a"), "1").await.unwrap();
+    call.write_text(&parse("/b"), "2").await.unwrap();
+    let changes = workspace.history().changes(&parse("/n-users/n-ada/files")).unwrap();
+    let mut steps = changes.map(|entry| entry.unwrap()).filter(|entry| entry.version.is_some());
+    let (last, first) = (steps.next().expect("a change"), steps.next().expect("a change"));
+    assert!(last.step.is_some() && last.step == first.step, "{:?} {:?}", last.step, first.step);
 }
 
 #[test]
