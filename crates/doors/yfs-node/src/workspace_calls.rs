@@ -226,7 +226,7 @@ impl WorkspaceRequest {
                 workspace.flush()?;
                 Value::Null
             }
-            _ => Value::Null,
+            _ => return Err(error::invalid("a request for the upkeep", "").into()),
         })
     }
 }

@@ -7,42 +7,20 @@ use serde_json::{Value, json};
 use yfs::Workspace;
 use yfs_agent_workspace::WorkspaceShelf;
 use yfs_analysis::PreviewLimit;
-use yfs_artifacts::{AnalysisMemory, ArtifactError, ContextRequest, FileSelection, KeptAnalyses};
+use yfs_artifacts::{AnalysisMemory, ArtifactError, ContextRequest, KeptAnalyses};
 use yfs_types::path::VPath;
 use yfs_vfs::{FileSystem, FsError, Op};
+use yfs_wire::{ContextBody, ContextJson};
 
 use crate::{call::block_on, error};
 
-/// The files of a context, as Python names them.
-pub(crate) struct ContextArguments {
-    pub(crate) paths: Vec<String>,
-    pub(crate) include: Vec<String>,
-    pub(crate) exclude: Vec<String>,
-    pub(crate) hidden: bool,
-    pub(crate) ignored: bool,
-    pub(crate) max_tokens: Option<usize>,
-    pub(crate) preview: Option<usize>,
-    pub(crate) max_file_size: Option<u64>,
-}
-
-impl ContextArguments {
-    pub(crate) fn into_request(self, py: Python<'_>) -> PyResult<ContextRequest> {
-        let default = ContextRequest::default();
-        let paths = self.paths.iter().map(|path| error::path(py, Op::Walk, path));
-        Ok(ContextRequest {
-            selection: FileSelection {
-                paths: paths.collect::<PyResult<_>>()?,
-                include: self.include,
-                exclude: self.exclude,
-                hidden: self.hidden,
-                ignored: self.ignored,
-                max_file_size: self.max_file_size.unwrap_or(default.selection.max_file_size),
-            },
-            max_tokens: self.max_tokens.unwrap_or(default.max_tokens),
-            preview: self.preview.map_or(default.preview, PreviewLimit::Characters),
-            template: None,
-        })
-    }
+/// Returns the request for a context, with previews of a number of characters.
+pub(crate) fn context_request(py: Python<'_>, body: ContextBody) -> PyResult<ContextRequest> {
+    let paths = body.paths.iter().map(|path| error::path(py, Op::Walk, path));
+    let (paths, preview) = (paths.collect::<PyResult<_>>()?, body.preview);
+    let request = body.request(paths);
+    let preview = preview.map_or(request.preview, PreviewLimit::Characters);
+    Ok(ContextRequest { preview, ..request })
 }
 
 /// Returns the analyses of a filesystem's files, which a workspace keeps.
@@ -77,18 +55,15 @@ pub(crate) fn stats(
     }))
 }
 
-/// Renders a context, as `yfs artifact context --json` prints it.
-pub(crate) fn context(analyses: &KeptAnalyses, request: &ContextRequest) -> Result<Value, FsError> {
-    let rendered = block_on(analyses.render_context(request)).map_err(|error| match error {
+/// Renders a context.
+pub(crate) fn context(
+    analyses: &KeptAnalyses,
+    request: &ContextRequest,
+) -> Result<ContextJson, FsError> {
+    let rendered = block_on(analyses.render_context(request));
+    rendered.map(ContextJson::from).map_err(|error| match error {
         ArtifactError::Fs(error) => error,
         // Only a template has other errors.
         error => FsError::bare(yfs_vfs::FsCode::EINVAL, Op::Walk).caused_by(error),
-    })?;
-    Ok(json!({
-        "text": rendered.text,
-        "tokens": rendered.n_tokens,
-        "files": rendered.n_files,
-        "listed": rendered.n_listed,
-        "previewed": rendered.n_previewed,
-    }))
+    })
 }

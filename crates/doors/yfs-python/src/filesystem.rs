@@ -28,11 +28,11 @@ use yfs_vfs::{
     FsError, GlobQuery, GrepQuery, MemoryFs, MkdirOptions, MoveOptions, Op, RemoveOptions,
     TextReplacement, VersionBase, VersionToken, WalkOptions, WriteOptions, WriteOutcome,
 };
-use yfs_wire::{EditOutcomeJson, EntryJson, LinePageJson, WriteOutcomeJson};
+use yfs_wire::{ContextBody, EditOutcomeJson, EntryJson, LinePageJson, WriteOutcomeJson};
 
 use crate::{
     call::{ProcessOwned, block_on, claim_process, detached},
-    descriptions::{self, ContextArguments, analyses_of},
+    descriptions::{self, analyses_of, context_request},
     error,
     limited::ReadBases,
     queries::{self, QueryArguments},
@@ -219,7 +219,7 @@ impl PythonFs {
         preview: Option<usize>,
         max_file_size: Option<u64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let arguments = ContextArguments {
+        let body = ContextBody {
             paths,
             include,
             exclude,
@@ -229,7 +229,7 @@ impl PythonFs {
             preview,
             max_file_size,
         };
-        let request = arguments.into_request(py)?;
+        let request = context_request(py, body)?;
         let rendered = self.run(py, |files| descriptions::context(&files.analyses(), &request))?;
         record(py, &rendered)
     }

@@ -3,6 +3,7 @@
 
 use pyo3::{
     prelude::*,
+    sync::PyOnceLock,
     types::{PyDict, PyList, PyMapping, PyString},
 };
 use pythonize::{PythonizeNamedMappingType, PythonizeTypes, pythonize_custom};
@@ -62,7 +63,11 @@ impl PythonizeNamedMappingType for RecordMapping {
     }
 
     fn finish<'py>(builder: Self::Builder<'py>) -> PyResult<Bound<'py, PyMapping>> {
-        let classes = builder.fields.py().import(CLASSES)?;
+        // Imported once: a list has a record for each file.
+        static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+        let py = builder.fields.py();
+        let import = || py.import(CLASSES).map(Bound::unbind);
+        let classes = MODULE.get_or_try_init(py, import)?.bind(py);
         let class = match classes.getattr_opt(builder.class)? {
             Some(class) => class,
             None => classes.getattr(ANY_CLASS)?,

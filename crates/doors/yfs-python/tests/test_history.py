@@ -134,6 +134,7 @@ def test_every_class_has_the_fields_of_its_answers(written, tmp_path):
         artifacts.list(),
         artifacts.clean(max_files=0),
         files.stat("/a.txt"),
+        files.context(),
         files.list(),
         files.walk(),
         files.read_versioned("/a.txt"),

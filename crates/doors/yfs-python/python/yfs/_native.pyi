@@ -11,6 +11,7 @@ from yfs.records import (
     CleanupReport,
     CommandOutput,
     Conflict,
+    Context,
     EditOutcome,
     Entry,
     ExpireReport,
@@ -75,7 +76,7 @@ class FileSystem:
         max_tokens: int | None = None,
         preview: int | None = None,
         max_file_size: int | None = None,
-    ) -> dict[str, Any]: ...
+    ) -> Context: ...
     def read(self, path: str) -> bytes: ...
     def read_text(self, path: str) -> str: ...
     def read_versioned(self, path: str) -> FileContent: ...

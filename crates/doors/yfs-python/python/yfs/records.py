@@ -312,6 +312,17 @@ class CleanupReport(Record):
     dry_run: bool
 
 
+class Context(Record):
+    """A context for a model, and how much of the files it has."""
+
+    __slots__ = ()
+    text: str
+    tokens: int
+    files: int
+    listed: int
+    previewed: int
+
+
 class BlameShare(Record):
     """The share of one author in a line."""
 
