@@ -1,7 +1,9 @@
 // What the scenarios of the editors share: a server with a directory, browsers, and the page that
 // shows one file (`crates/doors/yfs-web/app/harness`).
 //
-// Environment: YFS_COMMAND is the program, HARNESS_PAGE the directory of the built page.
+// Environment: YFS_COMMAND is the program, HARNESS_PAGE the directory of the built page. With
+// APPLICATION_PAGE, a directory that Vite built, the application comes from there and not out of the
+// program, so that a change of it needs no build of the program; its service worker is left out.
 
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -12,7 +14,7 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { chromium } from 'playwright-core'
 
-const { YFS_COMMAND, HARNESS_PAGE } = process.env
+const { YFS_COMMAND, HARNESS_PAGE, APPLICATION_PAGE } = process.env
 const DEADLINE_MS = 120_000
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
 
@@ -57,6 +59,19 @@ async function start(executablePath, nTries = 3) {
   }
 }
 
+/** Answers requests for the application with the files of a directory. */
+async function routeApplication(context, directory) {
+  const pageOf = ({ pathname }) => (pathname === '/' ? '/index.html' : pathname)
+  const isPage = (url) => url.port !== '' && existsSync(join(directory, pageOf(url)))
+  await context.route(isPage, async (route) => {
+    const url = new URL(route.request().url())
+    // The page of one file has a server of its own.
+    if (route.request().method() !== 'GET' || url.search !== '') return route.continue()
+    const path = join(directory, pageOf(url))
+    await route.fulfill({ path, contentType: TYPES[extname(path)] ?? 'application/octet-stream' })
+  })
+}
+
 /** Starts the Chromium of the PATH, else that of the npm package. */
 export async function launch() {
   const { default: packaged } = await import('@sparticuz/chromium')
@@ -65,8 +80,10 @@ export async function launch() {
   const { newContext } = browser
   // The machine may be busy.
   browser.newContext = async (options) => {
-    const context = await newContext.call(browser, options)
+    const workers = APPLICATION_PAGE ? { serviceWorkers: 'block' } : {}
+    const context = await newContext.call(browser, { ...workers, ...options })
     context.setDefaultTimeout(DEADLINE_MS)
+    if (APPLICATION_PAGE) await routeApplication(context, APPLICATION_PAGE)
     return context
   }
   return browser

@@ -1,6 +1,9 @@
 // The web editor: opens the workspace of the server that this page comes from.
 
 import { render } from 'preact'
+import { loadLanguage } from './language/translate'
+import './look/tokens.css'
+import './look/controls.css'
 import { Session } from './session/workspace'
 import { App } from './shell/app'
 import './shell/app.css'
@@ -15,7 +18,7 @@ if (import.meta.env.PROD && 'serviceWorker' in navigator) {
 const root = document.getElementById('app')!
 
 try {
-  const session = await Session.open()
+  const [session] = await Promise.all([Session.open(), loadLanguage()])
   render(<App session={session} />, root)
 } catch (failure) {
   render(<Entrance failure={failure as Error} />, root)

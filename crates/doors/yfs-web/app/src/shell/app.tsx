@@ -9,11 +9,9 @@ import { ConnectionBanner } from './connection_banner'
 import { renamePerson } from './commands'
 import { EditorPane } from './editor_pane'
 import { message } from './message'
-import { QuickOpen } from './quick_open'
-import { SearchPanel } from './search_panel'
+import { OpenPanel } from './panels'
 import { SharedNamePanel } from './shared_name_panel'
 import { toggleTheme } from './theme'
-import { TrashPanel } from './trash_panel'
 import {
   closePanel,
   open,
@@ -103,25 +101,7 @@ export function App({ session }: { session: Session }) {
           onClose={() => (showsActivity.value = false)}
         />
       )}
-      {(panel.value === 'quick-open' || panel.value === 'commands') && (
-        <QuickOpen
-          key={panel.value}
-          session={session}
-          forCommands={panel.value === 'commands'}
-          onOpen={(path) => open(session, path)}
-          onClose={() => (panel.value = null)}
-        />
-      )}
-      {panel.value === 'search' && (
-        <SearchPanel
-          session={session}
-          onOpen={(path, line) => open(session, path, line)}
-          onClose={() => (panel.value = null)}
-        />
-      )}
-      {panel.value === 'trash' && (
-        <TrashPanel session={session} onClose={() => (panel.value = null)} />
-      )}
+      <OpenPanel session={session} />
       {sharedNameOf.value !== null && (
         <SharedNamePanel
           session={session}

@@ -1,8 +1,9 @@
 // Quick open: files by the letters of their paths, and commands after `>`, as in VS Code.
 
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Session } from '../session/workspace'
 import { listCommands } from './commands'
+import type { PanelProps } from './panels'
+import { open } from './view_state'
 
 /** How many matches are listed. */
 const LIMIT = 50
@@ -25,12 +26,9 @@ export function score(path: string, query: string): number | null {
   return -path.length
 }
 
-export interface QuickOpenProps {
-  session: Session
+export interface QuickOpenProps extends PanelProps {
   /** Whether commands are asked for first. */
   forCommands: boolean
-  onOpen: (path: string) => void
-  onClose: () => void
 }
 
 interface Choice {
@@ -48,7 +46,7 @@ function best<T>(items: T[], labelOf: (item: T) => string, query: string): T[] {
   return scored.slice(0, LIMIT).map(({ item }) => item)
 }
 
-function choicesFor(query: string, { session, onOpen, onClose }: QuickOpenProps): Choice[] {
+function choicesFor(query: string, { session, onClose }: QuickOpenProps): Choice[] {
   if (query.startsWith(COMMAND_MARK)) {
     const commands = listCommands(session)
     const letters = query.slice(COMMAND_MARK.length).trim()
@@ -64,7 +62,7 @@ function choicesFor(query: string, { session, onOpen, onClose }: QuickOpenProps)
   }
   const files = session.entries.peek().filter(({ kind }) => kind !== 'directory')
   const found = best(files, ({ path }) => path, query)
-  return found.map(({ path }) => ({ label: path, run: () => onOpen(path) }))
+  return found.map(({ path }) => ({ label: path, run: () => open(session, path) }))
 }
 
 export function QuickOpen(props: QuickOpenProps) {

@@ -1,8 +1,9 @@
 // Search in the contents of all files; a result opens the file at its line.
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Session } from '../session/workspace'
 import { report } from './message'
+import type { PanelProps } from './panels'
+import { open } from './view_state'
 
 interface FoundLine {
   line: number
@@ -35,13 +36,7 @@ function Line({ text, matches }: FoundLine) {
   return <span class="search-text">{parts}</span>
 }
 
-export interface SearchPanelProps {
-  session: Session
-  onOpen: (path: string, line: number) => void
-  onClose: () => void
-}
-
-export function SearchPanel({ session, onOpen, onClose }: SearchPanelProps) {
+export function SearchPanel({ session, onClose }: PanelProps) {
   const [pattern, setPattern] = useState('')
   const [result, setResult] = useState<SearchResult | null>(null)
   const input = useRef<HTMLInputElement>(null)
@@ -98,7 +93,7 @@ export function SearchPanel({ session, onOpen, onClose }: SearchPanelProps) {
                   key={line.line}
                   type="button"
                   class="search-line"
-                  onClick={() => onOpen(file.path, line.line)}
+                  onClick={() => open(session, file.path, line.line)}
                 >
                   <span class="faint">{line.line}</span> <Line {...line} />
                 </button>

@@ -1,15 +1,11 @@
 // The trash, with a way back for each node.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Session, TrashEntry } from '../session/workspace'
+import type { TrashEntry } from '../session/workspace'
 import { report } from './message'
+import type { PanelProps } from './panels'
 
-export interface TrashPanelProps {
-  session: Session
-  onClose: () => void
-}
-
-export function TrashPanel({ session, onClose }: TrashPanelProps) {
+export function TrashPanel({ session, onClose }: PanelProps) {
   const dialog = useRef<HTMLElement>(null)
   useEffect(() => dialog.current?.focus(), [])
   const [entries, setEntries] = useState<TrashEntry[] | null>(null)
