@@ -16,7 +16,12 @@ import { chromium } from 'playwright-core'
 
 const { YFS_COMMAND, HARNESS_PAGE, APPLICATION_PAGE } = process.env
 const DEADLINE_MS = 120_000
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+const TYPES = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+}
 
 /** Polls a condition up to a deadline; returns its value. */
 export async function until(condition, what) {

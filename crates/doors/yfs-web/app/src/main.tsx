@@ -8,9 +8,9 @@ import { Session } from './session/workspace'
 import { App } from './shell/app'
 import './shell/app.css'
 import { Entrance } from './shell/entrance'
-import { applyTheme } from './shell/theme'
+import { applyLook } from './settings/settings'
 
-applyTheme()
+applyLook()
 if (import.meta.env.PROD && 'serviceWorker' in navigator) {
   // After the page, which the fetches of the worker would delay.
   addEventListener('load', () => void navigator.serviceWorker.register('/sw.js').catch(() => {}))

@@ -1,4 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals'
+import { t } from '../language/translate'
 
 /**
  * The state of a document:
@@ -16,15 +17,15 @@ export type SavedState =
 
 export type SavedStateSignal = ReadonlySignal<SavedState>
 
-const TEXTS: Record<SavedState, string> = {
-  loading: 'Loading…',
-  absent: 'Offline, not kept in this browser',
-  saved: 'Saved',
-  saving: 'Saving…',
-  offline: 'Offline',
-  waiting: 'Offline, changes are kept in this browser',
-  volatile: 'Offline, changes are lost when this page closes',
-  refused: 'Closed by the server',
-}
+const texts = (): Record<SavedState, string> => ({
+  loading: t('Loading…'),
+  absent: t('Offline, not kept in this browser'),
+  saved: t('Saved'),
+  saving: t('Saving…'),
+  offline: t('Offline'),
+  waiting: t('Offline, changes are kept in this browser'),
+  volatile: t('Offline, changes are lost when this page closes'),
+  refused: t('Closed by the server'),
+})
 
-export const savedStateText = (state: SavedState): string => TEXTS[state]
+export const savedStateText = (state: SavedState): string => texts()[state]

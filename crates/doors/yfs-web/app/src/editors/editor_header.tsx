@@ -4,6 +4,7 @@ import type { Signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import type { Awareness } from 'y-protocols/awareness'
 import { savedStateText, type OpenDocument } from '../documents'
+import { t } from '../language/translate'
 
 export type EditorMode = 'edit' | 'source' | 'blame'
 
@@ -44,7 +45,11 @@ function usePeople(awareness: Awareness): Person[] {
   return people
 }
 
-const LABELS: Record<EditorMode, string> = { edit: 'Edit', source: 'Source', blame: 'Authors' }
+export const viewLabels = (): Record<EditorMode, string> => ({
+  edit: t('Edit'),
+  source: t('Source'),
+  blame: t('Authors'),
+})
 
 export function EditorHeader(props: { state: Signal<HeaderProps> }) {
   const { opened, modes, mode, showsHistory, onMode, onHistory } = props.state.value
@@ -52,7 +57,7 @@ export function EditorHeader(props: { state: Signal<HeaderProps> }) {
   const saved = opened.savedState.value
   return (
     <>
-      <ul class="editor-people" aria-label="Also here">
+      <ul class="editor-people" aria-label={t('Also here')}>
         {people.map(({ client, name, color }) => (
           <li key={client} title={name} style={{ '--person': color }}>
             <span aria-hidden="true">{[...name][0]?.toUpperCase()}</span>
@@ -64,7 +69,7 @@ export function EditorHeader(props: { state: Signal<HeaderProps> }) {
         {savedStateText(saved)}
       </span>
       {modes.length > 1 && (
-        <div class="editor-modes" role="group" aria-label="View">
+        <div class="editor-modes segments" role="group" aria-label={t('View')}>
           {modes.map((name) => (
             <button
               key={name}
@@ -72,13 +77,13 @@ export function EditorHeader(props: { state: Signal<HeaderProps> }) {
               aria-pressed={name === mode}
               onClick={() => onMode(name)}
             >
-              {LABELS[name]}
+              {viewLabels()[name]}
             </button>
           ))}
         </div>
       )}
-      <button type="button" aria-pressed={showsHistory} onClick={onHistory}>
-        History
+      <button type="button" class="editor-history" aria-pressed={showsHistory} onClick={onHistory}>
+        {t('History')}
       </button>
     </>
   )

@@ -12,7 +12,7 @@ import {
   type SavedState,
 } from '../documents'
 import { readSelection } from '../documents/read_selection'
-import { EditorHeader, type EditorMode, type HeaderProps } from './editor_header'
+import { EditorHeader, viewLabels, type EditorMode, type HeaderProps } from './editor_header'
 import {
   fileState,
   pathOfRow,
@@ -22,7 +22,7 @@ import {
   type FileState,
 } from './file_state'
 import { HeldKeys } from './caret/held_keys'
-import type { EditorHandle, OpenFile } from './index'
+import type { EditorHandle, FileView, OpenFile } from './index'
 import type { MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
 
@@ -79,7 +79,7 @@ export class FileEditor implements EditorHandle {
       )
       this.composed = ended.then(() => new Promise((resolve) => setTimeout(resolve, READ_MS)))
     })
-    this.header = element('editor-header', this.root)
+    this.header = element('editor-header', file.head ?? this.root)
     this.notices = element('editor-notices', this.root)
     const body = element('editor-body', this.root)
     this.content = element('editor-content', body)
@@ -108,6 +108,7 @@ export class FileEditor implements EditorHandle {
     this.history?.destroy()
     this.mounted?.destroy()
     render(null, this.header)
+    this.header.remove()
     this.root.remove()
     documentPool(this.file.workspace).release(this.file.id)
   }
@@ -348,6 +349,17 @@ export class FileEditor implements EditorHandle {
       },
       onHistory: () => this.toggleHistory(),
     }
+  }
+
+  listViews(): FileView[] {
+    const { modes, mode } = this.headerState.peek() as HeaderProps
+    if (modes.length < 2) return []
+    const labels = viewLabels()
+    return modes.map((name) => ({
+      label: labels[name],
+      isShown: name === mode,
+      show: () => (this.mode.value = name),
+    }))
   }
 
   toggleHistory(): void {

@@ -7,16 +7,29 @@ export interface OpenFile {
   path: string
   workspace: EditorWorkspace & { pathOf?(id: string): string | null }
   container: HTMLElement
+  /** Where the head of the page has a place for what the editor offers; by default above it. */
+  head?: HTMLElement
   at?: { line: number; column?: number }
 }
 
+/** A way to show a file. */
+export interface FileView {
+  label: string
+  isShown: boolean
+  show(): void
+}
+
 export interface EditorHandle {
+  /** Returns the ways to show the file; none if there is only one. */
+  listViews(): FileView[]
   focus(): void
   destroy(): void
   /** Shows or hides the versions of the file. */
   toggleHistory(): void
   /** Moves the cursor to a line of the file; numbers count from 1. */
   reveal(line: number, column?: number): void
+  /** Moves to a heading by its slug, if the editor has headings. */
+  revealHeading?(slug: string): void
 }
 
 /** Opens a file in a container, in the editor that its content needs. */

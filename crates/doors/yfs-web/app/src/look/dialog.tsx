@@ -43,7 +43,10 @@ export function Dialog({ title, onClose, children, isBare, form = 'center' }: Di
       onMouseDown={(event) => {
         if (event.target === dialog.current) onClose()
       }}
-      onKeyDown={(event) => event.stopPropagation()}
+      onKeyDown={(event) => {
+        // What lies below stays open.
+        if (event.key === 'Escape') event.stopPropagation()
+      }}
     >
       <div class="dialog-content">
         {isBare !== true && (

@@ -1,25 +1,29 @@
-// The application: the tree, the editor, and what lies above both.
+// The application: the sidebar, the document with its head, and what lies above both.
 
-import { effect } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { t } from '../language/translate'
 import type { Session } from '../session/workspace'
-import { createNode, FileTree } from '../tree/file_tree'
 import { ActivityPanel } from './activity_panel'
 import { ConnectionBanner } from './connection_banner'
-import { renamePerson } from './commands'
+import { DocumentHead } from './document_head'
 import { EditorPane } from './editor_pane'
+import { Home } from './home'
 import { message } from './message'
+import { MissingFile } from './missing_file'
 import { OpenPanel } from './panels'
 import { SharedNamePanel } from './shared_name_panel'
-import { toggleTheme } from './theme'
+import { Sidebar } from './sidebar'
 import {
   closePanel,
+  followAddress,
+  missing,
   open,
+  openFromAddress,
   openId,
-  openLine,
   panel,
   sharedNameOf,
   showsActivity,
+  showsDrawer,
   type Panel,
 } from './view_state'
 
@@ -29,69 +33,60 @@ function panelOf(event: KeyboardEvent): Panel | null {
   if (!event.ctrlKey && !event.metaKey) return null
   const key = event.key.toLowerCase()
   if (key === 'p') return event.shiftKey ? 'commands' : 'quick-open'
+  if (key === '/') return 'shortcuts'
   return key === 'f' && event.shiftKey ? 'search' : null
 }
 
-/** Opens the file that the address names, once it is listed. */
-function openFromAddress(session: Session): void {
-  const path = decodeURI(location.hash.slice(1))
-  if (!path.startsWith('/')) return
-  const stop = effect(() => {
-    if (!session.idsByPath.value.has(path)) return
-    queueMicrotask(() => {
-      stop()
-      open(session, path)
-    })
-  })
+function observeWindow(session: Session): () => void {
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape' && closePanel()) return
+    const opened = panelOf(event)
+    if (opened === null) return
+    event.preventDefault()
+    panel.value = panel.peek() === opened ? null : opened
+  }
+  // A link in a file that leads to another one.
+  const onOpenPath = (event: Event) => {
+    open(session, (event as CustomEvent<{ path: string }>).detail.path)
+  }
+  const onAddress = () => openFromAddress(session)
+  addEventListener('keydown', onKeyDown)
+  addEventListener('popstate', onAddress)
+  addEventListener('yfs-open-path', onOpenPath)
+  return () => {
+    removeEventListener('keydown', onKeyDown)
+    removeEventListener('popstate', onAddress)
+    removeEventListener('yfs-open-path', onOpenPath)
+  }
 }
 
 export function App({ session }: { session: Session }) {
   useEffect(() => {
     openFromAddress(session)
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && closePanel()) return
-      const opened = panelOf(event)
-      if (opened === null) return
-      event.preventDefault()
-      panel.value = panel.peek() === opened ? null : opened
-    }
-    // A link in a file that leads to another one.
-    const onOpenPath = (event: Event) => {
-      const { path } = (event as CustomEvent<{ path: string }>).detail
-      open(session, path)
-    }
-    // Back, forward, and an address that a person typed.
-    const onAddress = () => openFromAddress(session)
-    addEventListener('keydown', onKeyDown)
-    addEventListener('popstate', onAddress)
-    addEventListener('yfs-open-path', onOpenPath)
+    const stops = [followAddress(session), observeWindow(session)]
     // What an earlier visit left in this browser is sent.
     void import('../documents').then(({ documentPool }) => documentPool(session).resume())
-    return () => {
-      removeEventListener('keydown', onKeyDown)
-      removeEventListener('popstate', onAddress)
-      removeEventListener('yfs-open-path', onOpenPath)
-    }
+    return () => stops.forEach((stop) => stop())
   }, [])
   const id = openId.value
   const path = id === null ? null : (session.pathsById.value.get(id) ?? null)
+  const classes = ['app']
+  if (showsActivity.value) classes.push('has-activity')
+  if (showsDrawer.value) classes.push('has-drawer')
   return (
-    <div class={showsActivity.value ? 'app has-activity' : 'app'}>
+    <div class={classes.join(' ')}>
       <Sidebar session={session} openPath={path} />
+      <div class="drawer-shade" onClick={() => (showsDrawer.value = false)} />
       <main class="content">
         <ConnectionBanner session={session} />
-        {message.value !== null && (
-          <p class="banner is-error" role="alert">
-            {message.value}
-            <button type="button" onClick={() => (message.value = null)}>
-              Dismiss
-            </button>
-          </p>
-        )}
-        {id === null ? (
-          <Welcome session={session} />
+        <Message />
+        <DocumentHead session={session} id={id} path={path} />
+        {id !== null ? (
+          <EditorPane session={session} id={id} />
+        ) : missing.value !== null ? (
+          <MissingFile session={session} address={missing.value} />
         ) : (
-          <EditorPane session={session} id={id} line={openLine.value} />
+          <Home session={session} />
         )}
       </main>
       {showsActivity.value && (
@@ -117,96 +112,14 @@ export function App({ session }: { session: Session }) {
   )
 }
 
-function Sidebar({ session, openPath }: { session: Session; openPath: string | null }) {
+function Message() {
+  if (message.value === null) return null
   return (
-    <nav class="sidebar" aria-label="Workspace">
-      <header class="sidebar-head">
-        <strong>yfs</strong>
-        <People session={session} />
-        <button
-          type="button"
-          class="plain"
-          onClick={() => (panel.value = 'commands')}
-          title="Commands (F1)"
-        >
-          ⌘<span class="visually-hidden">Commands</span>
-        </button>
-        <button type="button" class="plain" onClick={toggleTheme} title="Light or dark">
-          ◐<span class="visually-hidden">Light or dark</span>
-        </button>
-      </header>
-      <div class="toolbar" role="toolbar" aria-label="Files">
-        {!session.readOnly && (
-          <>
-            <button type="button" onClick={() => createNode(session, 'file')}>
-              New file
-            </button>
-            <button type="button" onClick={() => createNode(session, 'directory')}>
-              New folder
-            </button>
-          </>
-        )}
-        <button type="button" onClick={() => (panel.value = 'search')}>
-          Search
-        </button>
-        <button type="button" onClick={() => (panel.value = 'trash')}>
-          Trash
-        </button>
-        <button
-          type="button"
-          aria-pressed={showsActivity.value}
-          onClick={() => (showsActivity.value = !showsActivity.value)}
-        >
-          Activity
-        </button>
-      </div>
-      <FileTree
-        session={session}
-        openPath={openPath}
-        onOpen={(path) => open(session, path)}
-        onSharedName={(id) => (sharedNameOf.value = id)}
-      />
-    </nav>
-  )
-}
-
-function People({ session }: { session: Session }) {
-  const person = session.person.value
-  return (
-    <div class="people">
-      {session.peers.value.map((peer) => (
-        <span
-          key={peer.client}
-          class="person"
-          style={{ background: peer.color }}
-          title={peer.name}
-          role="img"
-          aria-label={peer.name}
-        >
-          {peer.name.slice(0, 1).toUpperCase()}
-        </span>
-      ))}
-      <button
-        type="button"
-        class="me"
-        onClick={() => renamePerson(session)}
-        title="Change your name"
-      >
-        {person.name}
-        {session.readOnly && ' (read-only)'}
+    <p class="banner is-error" role="alert">
+      {message.value}
+      <button type="button" onClick={() => (message.value = null)}>
+        {t('Dismiss')}
       </button>
-    </div>
-  )
-}
-
-function Welcome({ session }: { session: Session }) {
-  const count = session.entries.value.filter(({ kind }) => kind === 'file').length
-  return (
-    <div class="welcome">
-      <h1>{count === 1 ? '1 file' : `${count.toLocaleString()} files`}</h1>
-      <p class="faint">
-        Choose a file, or press <kbd>Ctrl</kbd> <kbd>P</kbd> to find one.
-      </p>
-    </div>
+    </p>
   )
 }

@@ -1,9 +1,11 @@
 // The commands of the palette. Each is what a button or a key does too.
 
+import { t } from '../language/translate'
 import type { Session } from '../session/workspace'
+import { toggleTheme } from '../settings/settings'
 import { createNode, renameFocused, trashSelected } from '../tree/file_tree'
-import { toggleTheme } from './theme'
-import { openEditorHandle, panel, showsActivity } from './view_state'
+import { documentMenu } from './document_menu'
+import { openEditorHandle, openHome, openId, panel, showsActivity } from './view_state'
 
 export interface Command {
   name: string
@@ -14,35 +16,61 @@ export interface Command {
 
 /** Asks for the name that others see. */
 export function renamePerson(session: Session): void {
-  const name = prompt('Your name, as others see it', session.person.peek().name)?.trim()
+  const name = prompt(t('Your name, as others see it'), session.person.peek().name)?.trim()
   if (name) session.rename(name)
 }
 
-/** Returns what a person can do now. */
-export function listCommands(session: Session): Command[] {
-  const editor = openEditorHandle.peek()
-  const changes: Command[] = [
-    { name: 'New file', run: () => createNode(session, 'file') },
-    { name: 'New folder', run: () => createNode(session, 'directory') },
-    { name: 'Rename the selected file or folder', keys: 'F2', run: () => renameFocused(session) },
+function changesOf(session: Session): Command[] {
+  return [
+    { name: t('New file'), run: () => createNode(session, 'file') },
+    { name: t('New folder'), run: () => createNode(session, 'directory') },
     {
-      name: 'Move the selection to the trash',
+      name: t('Rename the selected file or folder'),
+      keys: 'F2',
+      run: () => renameFocused(session),
+    },
+    {
+      name: t('Move the selection to the trash'),
       keys: 'Delete',
       run: () => void trashSelected(session),
     },
   ]
-  const views: Command[] = [
-    { name: 'Open a file', keys: 'Ctrl+P', run: () => (panel.value = 'quick-open') },
-    { name: 'Search in files', keys: 'Ctrl+Shift+F', run: () => (panel.value = 'search') },
-    { name: 'Show the trash', run: () => (panel.value = 'trash') },
+}
+
+function viewsOf(session: Session): Command[] {
+  return [
+    { name: t('Open a file'), keys: 'Ctrl+P', run: () => (panel.value = 'quick-open') },
+    { name: t('Go to the start page'), run: () => openHome(session) },
+    { name: t('Search in files'), keys: 'Ctrl+Shift+F', run: () => (panel.value = 'search') },
+    { name: t('Show the trash'), run: () => (panel.value = 'trash') },
     {
-      name: showsActivity.peek() ? 'Hide the activity' : 'Show the activity',
+      name: showsActivity.peek() ? t('Hide the activity') : t('Show the activity'),
       run: () => (showsActivity.value = !showsActivity.peek()),
     },
-    { name: 'Light or dark', run: toggleTheme },
-    { name: 'Change your name', run: () => renamePerson(session) },
+    { name: t('Light or dark'), run: toggleTheme },
+    { name: t('Change your name'), run: () => renamePerson(session) },
+    { name: t('Settings'), run: () => (panel.value = 'settings') },
+    { name: t('Keyboard shortcuts'), keys: 'Ctrl+/', run: () => (panel.value = 'shortcuts') },
   ]
-  const ofFile: Command[] =
-    editor === null ? [] : [{ name: 'History of this file', run: () => editor.toggleHistory() }]
-  return [...ofFile, ...(session.readOnly ? [] : changes), ...views]
+}
+
+/** Returns what can be done with the open file. */
+function ofFile(session: Session): Command[] {
+  const id = openId.peek()
+  if (id === null) return []
+  const editor = openEditorHandle.peek()
+  const history = { name: t('History of this file'), run: () => editor?.toggleHistory() }
+  const items = documentMenu(session, id).filter((item) => item !== null)
+  const others = items.filter(({ label }) => label !== t('History'))
+  const named = others.map(({ label, run }) => ({
+    name: t('This file: {command}', { command: label }),
+    run,
+  }))
+  return [...(editor === null ? [] : [history]), ...named]
+}
+
+/** Returns what a person can do now. */
+export function listCommands(session: Session): Command[] {
+  const changes = session.readOnly ? [] : changesOf(session)
+  return [...changes, ...viewsOf(session), ...ofFile(session)]
 }

@@ -3,6 +3,7 @@
 import { useEffect } from 'preact/hooks'
 import { NEEDS_SERVER } from '../session/server_away'
 import type { Session } from '../session/workspace'
+import { t } from '../language/translate'
 import { message } from './message'
 
 export function ConnectionBanner({ session }: { session: Session }) {
@@ -20,8 +21,9 @@ export function ConnectionBanner({ session }: { session: Session }) {
   if (isOnline) return null
   return (
     <p class="banner" role="status">
-      No connection to the server. You can go on in the files that you opened before; your changes
-      are sent when it is back.
+      {t(
+        'No connection to the server. You can go on in the files that you opened before; your changes are sent when it is back.',
+      )}
     </p>
   )
 }

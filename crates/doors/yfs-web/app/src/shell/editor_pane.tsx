@@ -3,28 +3,34 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { EditorHandle } from '../editors'
 import type { Session } from '../session/workspace'
-import { openEditorHandle } from './view_state'
+import { editorHead, openEditorHandle, openHeading, openLine } from './view_state'
 
 export interface EditorPaneProps {
   session: Session
   id: string
-  /** The line to show, from 1. */
-  line: number | null
 }
 
-export function EditorPane({ session, id, line }: EditorPaneProps) {
+export function EditorPane({ session, id }: EditorPaneProps) {
   const editor = useRef<EditorHandle | null>(null)
   const container = useRef<HTMLDivElement>(null)
+  const [line, heading] = [openLine.value, openHeading.value]
   useEffect(() => {
     let handle: EditorHandle | null = null
     let isGone = false
     void import('../editors').then(({ openEditor }) => {
       if (isGone) return
       const path = session.pathOf(id) ?? ''
-      const at = line === null ? {} : { at: { line } }
-      handle = openEditor({ id, path, workspace: session, container: container.current!, ...at })
+      handle = openEditor({
+        id,
+        path,
+        workspace: session,
+        container: container.current!,
+        head: editorHead.peek()!,
+        ...(line !== null && { at: { line } }),
+      })
       editor.current = handle
       openEditorHandle.value = handle
+      if (heading !== null) handle.revealHeading?.(heading)
       // A person who goes on in the tree, or types a name there, keeps the focus.
       if (!document.activeElement?.closest('.tree')) handle.focus()
     })
@@ -38,6 +44,7 @@ export function EditorPane({ session, id, line }: EditorPaneProps) {
   }, [id])
   useEffect(() => {
     if (line !== null) editor.current?.reveal(line)
-  }, [line])
+    if (heading !== null) editor.current?.revealHeading?.(heading)
+  }, [line, heading])
   return <div ref={container} class="editor-pane" />
 }

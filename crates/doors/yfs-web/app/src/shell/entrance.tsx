@@ -1,6 +1,7 @@
 // What is shown if the workspace cannot be opened.
 
 import { useEffect } from 'preact/hooks'
+import { t } from '../language/translate'
 import { ServerAway } from '../session/server_away'
 import { openLink } from '../session/token'
 
@@ -22,10 +23,11 @@ function Away() {
   }, [])
   return (
     <main class="welcome">
-      <h1>The server does not answer</h1>
+      <h1>{t('The server does not answer')}</h1>
       <p class="faint">
-        This link was not opened in this browser before, so nothing of the workspace is here. The
-        page opens by itself when the server is back.
+        {t(
+          'This link was not opened in this browser before, so nothing of the workspace is here. The page opens by itself when the server is back.',
+        )}
       </p>
     </main>
   )
@@ -39,14 +41,23 @@ function Refused({ reason }: { reason: string }) {
   }
   return (
     <main class="welcome">
-      <h1>The workspace cannot be opened</h1>
+      <h1>{t('The workspace cannot be opened')}</h1>
       <p>{reason}</p>
       <p class="faint">
-        Open the link that <code>yfs serve</code> prints, or paste it here: it contains the token.
+        {t('Open the link that you were given, or that this command prints, or paste it here:')}{' '}
+        <code>yfs serve</code>
       </p>
       <form class="entrance" onSubmit={onSubmit}>
-        <input name="link" aria-label="Link or token" autocomplete="off" required />
-        <button type="submit">Open</button>
+        <input
+          class="field"
+          name="link"
+          aria-label={t('Link or token')}
+          autocomplete="off"
+          required
+        />
+        <button type="submit" class="primary">
+          {t('Open')}
+        </button>
       </form>
     </main>
   )

@@ -24,6 +24,8 @@ const READY: Partial<Record<Panel, Shown>> = {
 
 /** Panels of their own chunks. */
 const LOADED: Partial<Record<Panel, () => Promise<Shown>>> = {
+  settings: async () => (await import('../settings/settings_panel')).SettingsPanel,
+  shortcuts: async () => (await import('./shortcuts_panel')).ShortcutsPanel,
   trash: async () => (await import('./trash_panel')).TrashPanel,
 }
 

@@ -1,8 +1,11 @@
 // Quick open: files by the letters of their paths, and commands after `>`, as in VS Code.
 
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { t } from '../language/translate'
+import { Dialog } from '../look/dialog'
 import { listCommands } from './commands'
 import type { PanelProps } from './panels'
+import { recentIds } from './recent'
 import { open } from './view_state'
 
 /** How many matches are listed. */
@@ -61,6 +64,12 @@ function choicesFor(query: string, { session, onClose }: QuickOpenProps): Choice
     })
   }
   const files = session.entries.peek().filter(({ kind }) => kind !== 'directory')
+  if (query === '') {
+    const recent = recentIds(session.id).flatMap((id) => session.pathOf(id) ?? [])
+    const others = files.map(({ path }) => path).filter((path) => !recent.includes(path))
+    const paths = [...recent, ...others.slice(0, LIMIT)].slice(0, LIMIT)
+    return paths.map((path) => ({ label: path, run: () => open(session, path) }))
+  }
   const found = best(files, ({ path }) => path, query)
   return found.map(({ path }) => ({ label: path, run: () => open(session, path) }))
 }
@@ -85,35 +94,27 @@ export function QuickOpen(props: QuickOpenProps) {
     } else if (event.key === 'Enter' && choices[at] !== undefined) {
       event.preventDefault()
       choices[at].run()
-    } else if (event.key === 'Escape') {
-      props.onClose()
     }
   }
   const isCommand = query.startsWith(COMMAND_MARK)
   return (
-    <div class="overlay" onClick={props.onClose}>
-      <div
-        class="quick-open"
-        role="dialog"
-        aria-label={isCommand ? 'Commands' : 'Open a file'}
-        onClick={(event) => event.stopPropagation()}
-        onKeyDown={onKeyDown}
-      >
+    <Dialog title={isCommand ? t('Commands') : t('Open a file')} onClose={props.onClose} isBare>
+      <div class="quick-open" onKeyDown={onKeyDown}>
         <input
           ref={input}
           role="combobox"
           aria-expanded="true"
           aria-controls="quick-open-list"
           aria-activedescendant={choices.length === 0 ? undefined : `quick-open-${at}`}
-          aria-label={isCommand ? 'Command' : 'File name'}
-          placeholder="File name, or > and a command"
+          aria-label={isCommand ? t('Command') : t('File name')}
+          placeholder={t('File name, or > and a command')}
           value={query}
           onInput={(event) => {
             setQuery(event.currentTarget.value)
             setAt(0)
           }}
         />
-        <ul id="quick-open-list" role="listbox" aria-label={isCommand ? 'Commands' : 'Files'}>
+        <ul id="quick-open-list" role="listbox" aria-label={isCommand ? t('Commands') : t('Files')}>
           {choices.map(({ label, keys, run }, index) => (
             <li
               key={label}
@@ -123,13 +124,13 @@ export function QuickOpen(props: QuickOpenProps) {
               class={index === at ? 'is-selected' : ''}
               onClick={run}
             >
-              {label}
+              <span class="choice-label">{label}</span>
               {keys !== undefined && <kbd>{keys}</kbd>}
             </li>
           ))}
         </ul>
-        {choices.length === 0 && <p class="faint no-choice">Nothing matches.</p>}
+        {choices.length === 0 && <p class="faint no-choice">{t('Nothing matches.')}</p>}
       </div>
-    </div>
+    </Dialog>
   )
 }
