@@ -11,6 +11,7 @@ import {
   type OpenDocument,
   type SavedState,
 } from '../documents'
+import { t } from '../language/translate'
 import { readSelection } from '../documents/read_selection'
 import { EditorHeader, viewLabels, type EditorMode, type HeaderProps } from './editor_header'
 import {
@@ -182,9 +183,12 @@ export class FileEditor implements EditorHandle {
     this.mountedKey = key
     this.shownName = name
     if (isSwap) {
-      const form = state.kind === 'richtext' ? 'rich text' : 'plain text'
       // The content can move before this browser knows the new name: the message says no name.
-      showBriefly(this.notices, `The file was renamed: the editor shows it as ${form} now.`)
+      const news =
+        state.kind === 'richtext'
+          ? t('The file was renamed: the editor shows it as rich text now.')
+          : t('The file was renamed: the editor shows it as plain text now.')
+      showBriefly(this.notices, news)
     }
     void this.mount(state, mode, name, readOnly)
   }
@@ -298,8 +302,8 @@ export class FileEditor implements EditorHandle {
 
   private showFailure(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error)
-    const notice = makeNotice(`The editor could not start: ${message}`, {
-      label: 'Try again',
+    const notice = makeNotice(t('The editor could not start: {reason}', { reason: message }), {
+      label: t('Try again'),
       run: () => {
         notice.remove()
         this.remount()
@@ -312,18 +316,25 @@ export class FileEditor implements EditorHandle {
     this.trashNotice?.remove()
     this.trashNotice = null
     if (trashed === null) return
-    const what = trashed.id === this.file.id ? 'This file' : `The directory ${trashed.name}`
     const { workspace } = this.file
     const restore = {
-      label: 'Restore',
+      label: t('Restore'),
       run: () => {
         restoreFile(workspace, trashed.id).catch((error: unknown) =>
-          showBriefly(this.notices, `Not restored: ${(error as Error).message}`),
+          showBriefly(
+            this.notices,
+            t('Not restored: {reason}', { reason: (error as Error).message }),
+          ),
         )
       },
     }
     const actions = workspace.readOnly ? [] : [restore]
-    this.trashNotice = makeNotice(`${what} is in the trash.`, ...actions)
+    this.trashNotice = makeNotice(
+      trashed.id === this.file.id
+        ? t('This file is in the trash.')
+        : t('The folder {name} is in the trash.', { name: trashed.name }),
+      ...actions,
+    )
     this.trashNotice.classList.add('is-trashed')
     this.notices.prepend(this.trashNotice)
   }
@@ -334,7 +345,7 @@ export class FileEditor implements EditorHandle {
     this.refusalNotice = null
     if (refused === null) return
     const reason = refused.reason === '' ? `code ${refused.code}` : refused.reason
-    this.refusalNotice = makeNotice(`The server closed this file: ${reason}.`)
+    this.refusalNotice = makeNotice(t('The server closed this file: {reason}.', { reason }))
     this.notices.append(this.refusalNotice)
   }
 
@@ -392,19 +403,21 @@ export class FileEditor implements EditorHandle {
   }
 }
 
-const MESSAGES: Partial<Record<FileState['kind'], string>> = {
-  gone: 'This file does not exist any more.',
-  directory: 'This is a directory.',
-  loading: 'Loading…',
-}
-
-const ABSENT =
-  'This file was not opened in this browser before. It is shown when the server is back.'
-
 function messageOf(state: FileState, saved: SavedState): string {
-  if (state.kind === 'link') return `This is a symbolic link to ${state.target}.`
-  if (state.kind === 'loading' && saved === 'absent') return ABSENT
-  return MESSAGES[state.kind] ?? ''
+  switch (state.kind) {
+    case 'link':
+      return t('This is a symbolic link to {target}.', { target: state.target })
+    case 'gone':
+      return t('This file does not exist any more.')
+    case 'directory':
+      return t('This is a folder.')
+    case 'loading':
+      return saved === 'absent'
+        ? t('This file was not opened in this browser before. It is shown when the server is back.')
+        : t('Loading…')
+    default:
+      return ''
+  }
 }
 
 function mountMessage(

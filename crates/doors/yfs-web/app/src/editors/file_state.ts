@@ -1,5 +1,6 @@
 // What is to be shown of a file, from its row and its document.
 
+import { t } from '../language/translate'
 import type { ContentRoot, EditorWorkspace, FileRow } from '../documents'
 
 export type FileState =
@@ -56,7 +57,9 @@ export async function restoreFile(workspace: EditorWorkspace, id: string): Promi
   })
   if (!response.ok) {
     const problem = (await response.json().catch(() => ({}))) as { detail?: string }
-    throw new Error(problem.detail ?? `the server answered ${response.status}`)
+    throw new Error(
+      problem.detail ?? t('the server answered {status}', { status: String(response.status) }),
+    )
   }
   return ((await response.json()) as { path: string }).path
 }

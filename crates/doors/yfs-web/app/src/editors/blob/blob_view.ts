@@ -1,6 +1,7 @@
 // A file that is not text: a preview if the browser can show it, else its bytes.
 
 import type { EditorWorkspace, FileRow } from '../../documents'
+import { t } from '../../language/translate'
 import { fileUrl } from '../../session/file_url'
 import { makeNotice } from '../notice'
 import { mountHexView } from './hex_view'
@@ -96,7 +97,7 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
   const bar = document.createElement('div')
   bar.className = 'blob-bar'
   const summary = document.createElement('span')
-  summary.textContent = `${type || 'Binary'} · ${formatSize(size)}`
+  summary.textContent = `${type || t('Binary')} · ${formatSize(size)}`
   const content = document.createElement('div')
   content.className = 'blob-content'
   root.append(bar, content)
@@ -112,7 +113,8 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
   }
   const fetchUrl = async (): Promise<string> => {
     const response = await workspace.fetch(fileUrl(path()))
-    if (!response.ok) throw new Error(`the server answered ${response.status}`)
+    if (!response.ok)
+      throw new Error(t('the server answered {status}', { status: String(response.status) }))
     const data = await response.blob()
     url ??= URL.createObjectURL(new Blob([data], { type: type || 'application/octet-stream' }))
     return url
@@ -124,13 +126,13 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
     try {
       const preview = makePreview(kind, await fetchUrl(), row.name)
       preview.addEventListener('error', () => {
-        content.replaceChildren(makeNotice('The browser cannot show this file.'))
+        content.replaceChildren(makeNotice(t('The browser cannot show this file.')))
       })
       if (!isGone) content.replaceChildren(preview)
     } catch (error) {
       content.replaceChildren(
-        makeNotice(`The file cannot be loaded: ${(error as Error).message}`, {
-          label: 'Try again',
+        makeNotice(t('The file cannot be loaded: {reason}', { reason: (error as Error).message }), {
+          label: t('Try again'),
           run: () => void showPreview(),
         }),
       )
@@ -146,14 +148,14 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
   bar.append(summary)
   if (hasPreview) {
     bar.append(
-      button('Preview', () => void showPreview()),
-      button('Bytes', showHex),
+      button(t('Preview'), () => void showPreview()),
+      button(t('Bytes'), showHex),
     )
     void showPreview()
   } else {
     showHex()
   }
-  bar.append(button('Download', () => void download().catch(() => {})))
+  bar.append(button(t('Download'), () => void download().catch(() => {})))
   return {
     focus: () => root.focus(),
     destroy: () => {

@@ -2,6 +2,7 @@
 // are on are loaded.
 
 import type { EditorWorkspace } from '../../documents'
+import { t } from '../../language/translate'
 import { fileUrl } from '../../session/file_url'
 
 const PER_LINE = 16
@@ -36,7 +37,7 @@ export function mountHexView(options: HexViewOptions): { destroy(): void } {
   root.className = 'hex-view'
   root.tabIndex = 0
   root.setAttribute('role', 'region')
-  root.setAttribute('aria-label', 'Bytes of the file')
+  root.setAttribute('aria-label', t('Bytes of the file'))
   const n_lines = Math.min(MAX_LINES, Math.ceil(size / PER_LINE))
   const spacer = document.createElement('div')
   spacer.style.height = `${n_lines * LINE_HEIGHT}px`

@@ -1,7 +1,10 @@
 // One property in the form.
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { X } from 'lucide'
 import type * as Y from 'yjs'
+import { t } from '../../language/translate'
+import { Icon } from '../../look/icon'
 import {
   isSame,
   textOf,
@@ -10,14 +13,14 @@ import {
   type FrontMatterField,
 } from './front_matter_model'
 
-const KINDS: Record<FieldKind, string> = {
-  text: 'Text',
-  number: 'Number',
-  boolean: 'Yes or no',
-  list: 'List',
-  empty: 'Empty',
+const kindNames = (): Record<FieldKind, string> => ({
+  text: t('Text'),
+  number: t('Number'),
+  boolean: t('Yes or no'),
+  list: t('List'),
+  empty: t('Empty'),
   yaml: 'YAML',
-}
+})
 
 interface FieldProps {
   field: FrontMatterField
@@ -34,7 +37,7 @@ export function FieldRow({ field, map, readOnly }: FieldProps) {
   const id = `front-matter-${field.key}`
   return (
     <div class="front-matter-row" data-key={field.key} data-kind={field.kind}>
-      <label for={id} title={`${field.key}: ${KINDS[field.kind]}`}>
+      <label for={id} title={`${field.key}: ${kindNames()[field.kind]}`}>
         {field.key}
       </label>
       {field.kind === 'boolean' ? (
@@ -52,11 +55,11 @@ export function FieldRow({ field, map, readOnly }: FieldProps) {
         <button
           type="button"
           class="icon-button"
-          aria-label={`Remove ${field.key}`}
-          title="Remove"
+          aria-label={t('Remove {name}', { name: field.key })}
+          title={t('Remove')}
           onClick={() => map.delete(field.key)}
         >
-          ×
+          <Icon of={X} />
         </button>
       )}
     </div>
@@ -113,7 +116,7 @@ function TextField({ id, field, map, readOnly }: FieldProps & { id: string }) {
           {...shared}
           type="text"
           inputMode={field.kind === 'number' ? 'decimal' : 'text'}
-          placeholder={field.kind === 'empty' ? 'empty' : ''}
+          placeholder={field.kind === 'empty' ? t('empty') : ''}
           onInput={(event) => setDraft(event.currentTarget.value)}
         />
       )}
@@ -126,22 +129,24 @@ function TextField({ id, field, map, readOnly }: FieldProps & { id: string }) {
   )
 }
 
-const EMPTY_VALUES: [string, unknown][] = [
-  ['Text', ''],
-  ['Number', 0],
-  ['Yes or no', false],
-  ['List', []],
+const EMPTY_VALUES: [FieldKind, unknown][] = [
+  ['text', ''],
+  ['number', 0],
+  ['boolean', false],
+  ['list', []],
 ]
 
 /** The form that adds a property. */
 export function NewField({ map, startsOpen }: { map: Y.Map<unknown>; startsOpen: boolean }) {
   const [isOpen, setIsOpen] = useState(startsOpen)
   const [name, setName] = useState('')
-  const [kind, setKind] = useState('Text')
+  const [kind, setKind] = useState<string>('text')
+  const input = useRef<HTMLInputElement>(null)
+  useLayoutEffect(() => input.current?.focus(), [isOpen])
   if (!isOpen) {
     return (
       <button type="button" class="front-matter-add" onClick={() => setIsOpen(true)}>
-        Add a property
+        {t('Add a property')}
       </button>
     )
   }
@@ -153,29 +158,32 @@ export function NewField({ map, startsOpen }: { map: Y.Map<unknown>; startsOpen:
       onSubmit={(event) => {
         event.preventDefault()
         if (key === '' || isTaken) return
-        map.set(key, EMPTY_VALUES.find(([label]) => label === kind)?.[1] ?? '')
+        map.set(key, EMPTY_VALUES.find(([name]) => name === kind)?.[1] ?? '')
         setName('')
         setIsOpen(false)
       }}
     >
       <input
-        aria-label="Name of the property"
-        placeholder="name"
+        ref={input}
+        aria-label={t('Name of the property')}
+        placeholder={t('name')}
         value={name}
         aria-invalid={isTaken}
         onInput={(event) => setName(event.currentTarget.value)}
       />
       <select
-        aria-label="Kind of the property"
+        aria-label={t('Kind of the property')}
         value={kind}
         onChange={(event) => setKind(event.currentTarget.value)}
       >
-        {EMPTY_VALUES.map(([label]) => (
-          <option key={label}>{label}</option>
+        {EMPTY_VALUES.map(([name]) => (
+          <option key={name} value={name}>
+            {kindNames()[name]}
+          </option>
         ))}
       </select>
       <button type="submit" disabled={key === '' || isTaken}>
-        Add
+        {t('Add')}
       </button>
     </form>
   )

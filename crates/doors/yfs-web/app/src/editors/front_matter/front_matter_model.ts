@@ -2,6 +2,7 @@
 
 import { parse, parseDocument, stringify, isMap, isScalar } from 'yaml'
 import type * as Y from 'yjs'
+import { t } from '../../language/translate'
 
 export type FieldKind = 'text' | 'number' | 'boolean' | 'empty' | 'list' | 'yaml'
 
@@ -81,14 +82,14 @@ export function valueOf(text: string, kind: FieldKind): unknown {
       return text
     case 'number': {
       const number = Number(text)
-      if (text.trim() === '' || !Number.isFinite(number)) throw new Error('not a number')
+      if (text.trim() === '' || !Number.isFinite(number)) throw new Error(t('not a number'))
       return number
     }
     case 'boolean':
       return text === 'true'
     case 'list': {
       const list: unknown = parse(`[${text}]`)
-      if (!Array.isArray(list) || !list.every(isPlain)) throw new Error('not a list of values')
+      if (!Array.isArray(list) || !list.every(isPlain)) throw new Error(t('not a list of values'))
       return list
     }
     case 'empty':

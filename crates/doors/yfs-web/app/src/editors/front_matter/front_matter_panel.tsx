@@ -3,6 +3,7 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type * as Y from 'yjs'
+import { t } from '../../language/translate'
 import type { MountOptions } from '../mounted_editor'
 import { FieldRow, NewField } from './field_row'
 import { fieldsOf, linesOf, storedYaml, type FrontMatterField } from './front_matter_model'
@@ -54,21 +55,23 @@ function FrontMatterPanel({ options, map, source, readOnly }: PanelProps) {
     if (readOnly) return null
     return (
       <button type="button" class="front-matter-add" onClick={() => setIsAdding(true)}>
-        Add properties
+        {t('Add properties')}
       </button>
     )
   }
   const isYaml = isRaw || showsYaml
   return (
-    <section class="front-matter" aria-label="Front matter">
+    <section class="front-matter" aria-label={t('Front matter')}>
       <header>
-        <h2>Properties</h2>
-        {nOthers > 0 && <span class="front-matter-note">{nOthers} more in YAML</span>}
+        <h2>{t('Properties')}</h2>
+        {nOthers > 0 && (
+          <span class="front-matter-note">{t('{n} more in YAML', { n: nOthers })}</span>
+        )}
         {isRaw ? (
-          <span class="front-matter-note">no fields: shown as it is</span>
+          <span class="front-matter-note">{t('no fields: shown as it is')}</span>
         ) : (
           <button type="button" aria-pressed={isYaml} onClick={() => setShowsYaml(!showsYaml)}>
-            {isYaml ? 'Form' : 'YAML'}
+            {isYaml ? t('Form') : 'YAML'}
           </button>
         )}
       </header>

@@ -3,6 +3,7 @@
 
 import { useEffect, useState } from 'preact/hooks'
 import { parseDocument } from 'yaml'
+import { t } from '../../language/translate'
 import { readSource } from '../markdown/read_source'
 import { fileUrl } from '../../session/file_url'
 import type { MountOptions } from '../mounted_editor'
@@ -22,7 +23,8 @@ async function save(options: MountOptions, hasFrontMatter: boolean, yaml: string
     headers: etag === null ? {} : { 'If-Match': etag },
     body: withFrontMatter(text, hasFrontMatter, yaml),
   })
-  if (!response.ok) throw new Error(`the server answered ${response.status}`)
+  if (!response.ok)
+    throw new Error(t('the server answered {status}', { status: String(response.status) }))
 }
 
 /** Returns why a text is no YAML, unless the file was none before. */
@@ -99,10 +101,10 @@ export function YamlView({ options, readOnly, hasFrontMatter }: YamlViewProps) {
       {draft !== null && (
         <p class="front-matter-actions">
           <button type="button" onClick={() => void apply()}>
-            Apply
+            {t('Apply')}
           </button>
           <button type="button" onClick={() => setDraft(null)}>
-            Discard
+            {t('Discard')}
           </button>
         </p>
       )}
