@@ -14,7 +14,10 @@ const titled = (page, title) =>
 await scenario(
   ({ directory }) => {
     mkdirSync(join(directory, 'notes/deep'), { recursive: true })
-    writeFileSync(join(directory, 'README.md'), '# Read me\n\nSee [the plan](notes/deep/plan.md).\n')
+    writeFileSync(
+      join(directory, 'README.md'),
+      '# Read me\n\nSee [the plan](notes/deep/plan.md).\n',
+    )
     writeFileSync(join(directory, 'notes/deep/plan.md'), '# Plan\n\nListen.\n')
     writeFileSync(join(directory, 'notes/why?#.txt'), 'odd\n')
     writeFileSync(join(directory, 'log.txt'), 'Monday\n')

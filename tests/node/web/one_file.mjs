@@ -1,7 +1,8 @@
 // What the scenarios of the editors share: a server with a directory, browsers, and the page that
 // shows one file (`crates/doors/yfs-web/app/harness`).
 //
-// Environment: YFS_COMMAND is the program, HARNESS_PAGE the directory of the built page. With
+// With YFS_BROWSER=firefox, scenarios are played in the Firefox of the PATH by WebDriver BiDi, else in
+// Chromium. Environment: YFS_COMMAND is the program, HARNESS_PAGE the directory of the built page. With
 // APPLICATION_PAGE, a directory that Vite built, the application comes from there and not out of the
 // program, so that a change of it needs no build of the program; its service worker is left out.
 
@@ -14,7 +15,7 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { chromium } from 'playwright-core'
 
-const { YFS_COMMAND, HARNESS_PAGE, APPLICATION_PAGE } = process.env
+const { YFS_COMMAND, HARNESS_PAGE, APPLICATION_PAGE, YFS_BROWSER } = process.env
 const DEADLINE_MS = 120_000
 const TYPES = {
   '.html': 'text/html',
@@ -45,12 +46,14 @@ export function assertEqual(actual, expected, what) {
   throw new Error(`${what}: ${is}, expected ${should}`)
 }
 
-function installedChromium() {
-  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+/** Returns the path of the first of some programs that is on the PATH. */
+function installed(...names) {
   const directories = (process.env.PATH ?? '').split(delimiter)
   const paths = directories.flatMap((directory) => names.map((name) => join(directory, name)))
   return paths.find((path) => existsSync(path))
 }
+
+const CHROMIUMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 /** Starts a browser. Chromium itself ended with SIGSEGV once of some hundred starts. */
 async function start(executablePath, nTries = 3) {
@@ -62,6 +65,22 @@ async function start(executablePath, nTries = 3) {
     console.error(`Chromium is started again: ${error.message.split('\n')[0]}`)
     return start(executablePath, nTries - 1)
   }
+}
+
+/**
+ * Starts the Firefox of the PATH. Later versions of the driver need what the one with extended
+ * support (140) does not have yet.
+ */
+async function startFirefox() {
+  const executablePath = installed('firefox-esr', 'firefox')
+  if (executablePath === undefined) throw new Error('there is no Firefox on the PATH')
+  const { default: driver } = await import('playwright-bidi')
+  return driver._bidiFirefox.launch({ executablePath, timeout: DEADLINE_MS })
+}
+
+async function startChromium() {
+  const { default: packaged } = await import('@sparticuz/chromium')
+  return start(installed(...CHROMIUMS) ?? (await packaged.executablePath()))
 }
 
 /** Answers requests for the application with the files of a directory. */
@@ -77,11 +96,9 @@ async function routeApplication(context, directory) {
   })
 }
 
-/** Starts the Chromium of the PATH, else that of the npm package. */
+/** Starts the Chromium of the PATH, else that of the npm package; or Firefox. */
 export async function launch() {
-  const { default: packaged } = await import('@sparticuz/chromium')
-  const executablePath = installedChromium() ?? (await packaged.executablePath())
-  const browser = await start(executablePath)
+  const browser = await (YFS_BROWSER === 'firefox' ? startFirefox() : startChromium())
   const { newContext } = browser
   // The machine may be busy.
   browser.newContext = async (options) => {
