@@ -89,4 +89,4 @@ reference:
 screenshots:
     cargo build --workspace
     npm --prefix tests/node/web ci --ignore-scripts --no-audit --no-fund
-    YFS_COMMAND="$PWD/target/debug/yfs" HARNESS_PAGE=. node tests/node/web/screenshots.mjs docs/images fixtures
+    YFS_COMMAND="$PWD/target/debug/yfs" HARNESS_PAGE=. node tests/node/web/screenshots.mjs docs/images/states fixtures

@@ -1,49 +1,116 @@
-// Screenshots of the application on the handbook of the fixtures: light, with a second person and
-// the activity of an agent; dark, with the history; and narrow. Arguments: the directory that they
-// are written to, and the one of the fixtures.
+// Pictures of the states of the application on the handbook of the fixtures: light, dark, and on a
+// phone. A picture is written only if it differs from the last one in more than a few pixels, so
+// that the history of the repository stays small; what differs is listed.
+//
+// Arguments: the directory of the pictures, the one of the fixtures, and perhaps the states.
 
-import { cpSync, mkdirSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { saved, scenario, shows } from './one_file.mjs'
+import { STATES } from './states.mjs'
 
-const [images, fixtures] = process.argv.slice(2)
-const VIEWS = [
-  ['light', 'light', 1280, 800],
-  ['dark', 'dark', 1280, 800],
-  ['narrow', 'light', 420, 800],
-]
+const [images, fixtures, ...wanted] = process.argv.slice(2)
+const LOOKS = {
+  light: { colorScheme: 'light', viewport: { width: 1080, height: 700 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1080, height: 700 } },
+  phone: { colorScheme: 'light', viewport: { width: 390, height: 800 }, hasTouch: true },
+}
+const QUALITY = 40
+/** Two pictures are the same if at most this share of their pixels differs. */
+const SAME = 0.002
+/** A pixel differs if a channel does by more than this, of 255. */
+const VISIBLE = 24
+
+/** Counts in the page which share of the pixels of two pictures differs. */
+function differingShare(page, pictures) {
+  const encoded = pictures.map((bytes) => bytes.toString('base64'))
+  return page.evaluate(
+    async ([encoded, visible]) => {
+      const [a, b] = await Promise.all(
+        encoded.map(async (text) => {
+          const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
+          const image = await createImageBitmap(new Blob([bytes], { type: 'image/webp' }))
+          const canvas = new OffscreenCanvas(image.width, image.height)
+          const context = canvas.getContext('2d')
+          context.drawImage(image, 0, 0)
+          return context.getImageData(0, 0, image.width, image.height)
+        }),
+      )
+      if (a.width !== b.width || a.height !== b.height) return 1
+      let differing = 0
+      for (let at = 0; at < a.data.length; at += 4) {
+        const channels = [0, 1, 2].map((n) => Math.abs(a.data[at + n] - b.data[at + n]))
+        if (Math.max(...channels) > visible) differing += 1
+      }
+      return (differing * 4) / a.data.length
+    },
+    [encoded, VISIBLE],
+  )
+}
+
+async function settle(page) {
+  await page.evaluate(() => document.fonts.ready)
+  await page.evaluate(() => {
+    const ends = document.getAnimations().filter(({ effect }) => {
+      return effect.getComputedTiming().endTime !== Infinity
+    })
+    return Promise.all(ends.map((one) => one.finished))
+  })
+}
 
 await scenario(
   ({ directory }) => cpSync(join(fixtures, 'handbook'), directory, { recursive: true }),
   async (stage) => {
     mkdirSync(images, { recursive: true })
-    const file = '/runbooks/on-call.md'
-    const ben = await stage.open(file, { name: 'Ben', color: '#b4642d' })
+    const ben = await stage.open('/runbooks/on-call.md', { name: 'Ben', color: '#b4642d' })
     await shows(ben, 'richtext')
     await ben.locator('.ProseMirror p').nth(1).click()
     await ben.keyboard.press('End')
     const agent = ['--actor', 'agent:reviewer']
     await stage.yfs('write', '/runbooks/review.md', '--content', '# Review\n', ...agent)
     await stage.yfs('append', '/runbooks/review.md', '--content', '\nNo findings.\n', ...agent)
-    for (const [name, colorScheme, width, height] of VIEWS) {
-      const viewport = { width, height }
-      const context = await stage.browser.newContext({ colorScheme, viewport })
+    await stage.yfs('rm', '/notes/2026-11-18-standup.md').catch(() => {})
+    const names = Object.keys(STATES).filter((name) => wanted.length === 0 || wanted.includes(name))
+    let nWritten = 0
+    for (const [look, options] of Object.entries(LOOKS)) {
+      const context = await stage.browser.newContext(options)
       const page = await context.newPage()
+      page.setDefaultTimeout(20_000)
       await page.goto(`${stage.server.url}/#token=${stage.server.token}`)
-      await page.locator('[role="treeitem"][title="/runbooks"]').click()
-      await page.locator('[role="treeitem"][title="/runbooks/on-call.md"]').click()
-      await shows(page, 'richtext')
-      await saved(page)
-      if (name === 'light') {
-        await page.getByRole('button', { name: 'Activity' }).click()
-        await page.locator('.activity li', { hasText: 'reviewer' }).first().waitFor()
-        await page.locator('.remote-cursor').waitFor()
+      await page.waitForSelector('.document-head')
+      for (const name of names) {
+        const tools = { stage, look, saved, shows, open: (path) => openFile(stage, page, path) }
+        try {
+          await page.goto(`${stage.server.url}/#/`)
+          await page.reload()
+          await page.waitForSelector('.home-page, .document-head')
+          await STATES[name](page, tools)
+          await settle(page)
+        } catch (error) {
+          console.error(`${name}, ${look}: ${error.message.split('\n')[0]}`)
+          process.exitCode = 1
+          continue
+        }
+        const picture = await page.screenshot({ type: 'webp', quality: QUALITY, caret: 'hide' })
+        const path = join(images, `${name}-${look}.webp`)
+        const last = existsSync(path) ? readFileSync(path) : null
+        const share = last === null ? 1 : await differingShare(page, [last, picture])
+        if (share <= SAME) continue
+        nWritten += 1
+        writeFileSync(path, picture)
+        const what = last === null ? 'new' : `${(share * 100).toFixed(1)} % differs`
+        console.log(`${name}-${look}: ${what}, ${picture.length} bytes`)
       }
-      if (name === 'dark') await page.getByRole('button', { name: 'History' }).click()
-      await page.evaluate(() => document.fonts.ready)
-      await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished)))
-      await page.screenshot({ path: join(images, `web-${name}.png`) })
       await context.close()
     }
+    console.log(`${nWritten} of ${names.length * Object.keys(LOOKS).length} pictures are new`)
   },
 )
+
+/** Opens a file by its address, and waits for its editor. */
+async function openFile(stage, page, path) {
+  await page.goto(`${stage.server.url}/#${encodeURI(path)}`)
+  await page.waitForSelector('[data-editor]')
+  // Bytes have no such state.
+  await page.waitForSelector('.saved-state[data-state="saved"], .blob-bar')
+}
