@@ -1,50 +1,46 @@
-// axe finds no serious violation, in the light and the dark theme.
+// axe finds no serious violation in any state of the application, light, dark, and on a phone.
+// Argument: the directory of the fixtures.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { scenario, shows } from './one_file.mjs'
+import { scenario } from './one_file.mjs'
+import { enterStates, prepareStates, showState, STATES } from './states.mjs'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const LOOKS = {
+  light: { colorScheme: 'light' },
+  dark: { colorScheme: 'dark' },
+  phone: { viewport: { width: 390, height: 800 }, hasTouch: true },
+}
+const [fixtures] = process.argv.slice(2)
+
+/** Returns the serious violations in the page, a line for each rule. */
+async function seriousOf(page) {
+  await page.evaluate(AXE)
+  const { violations } = await page.evaluate(() => window.axe.run())
+  const serious = violations.filter(({ impact }) => /serious|critical/.test(impact ?? ''))
+  return serious.map(({ id, nodes }) => {
+    const html = nodes.map((node) => node.html).join(' ')
+    return `${id}: ${html.slice(0, 400)}`
+  })
+}
 
 await scenario(
-  ({ directory }) => {
-    mkdirSync(join(directory, 'notes'))
-    writeFileSync(
-      join(directory, 'notes/plan.md'),
-      '---\ntitle: Plan\n---\n# Plan\n\n- [ ] Listen.\n',
-    )
-    writeFileSync(join(directory, 'log.txt'), 'Monday\n')
-  },
+  (stage) => prepareStates(stage, fixtures),
   async (stage) => {
-    for (const colorScheme of ['light', 'dark']) {
-      const context = await stage.browser.newContext({ colorScheme, bypassCSP: true })
+    await enterStates(stage)
+    const found = []
+    for (const [look, options] of Object.entries(LOOKS)) {
+      const context = await stage.browser.newContext({ ...options, bypassCSP: true })
       const page = await context.newPage()
       await page.goto(`${stage.server.url}/#token=${stage.server.token}`)
-      await page.locator('[role="treeitem"][title="/notes"]').click()
-      const check = async (view) => {
-        await page.evaluate(AXE)
-        const { violations } = await page.evaluate(() => window.axe.run())
-        const serious = violations.filter(({ impact }) => /serious|critical/.test(impact ?? ''))
-        const lines = serious.map(
-          ({ id, nodes }) =>
-            `${id}: ${nodes
-              .map(({ html }) => html)
-              .join(' ')
-              .slice(0, 400)}`,
-        )
-        if (lines.length > 0) throw new Error(`${view}, ${colorScheme}:\n${lines.join('\n')}`)
+      await page.waitForSelector('.document-head')
+      for (const name of Object.keys(STATES)) {
+        await showState(stage, page, name)
+        for (const line of await seriousOf(page)) found.push(`${name}, ${look}: ${line}`)
       }
-      await check('the tree')
-      await page.locator('[role="treeitem"][title="/log.txt"]').click()
-      await shows(page, 'text')
-      await check('the text editor')
-      await page.locator('[role="treeitem"][title="/notes/plan.md"]').click()
-      await shows(page, 'richtext')
-      await check('the markdown editor')
-      await page.keyboard.press('Control+P')
-      await page.waitForSelector('.quick-open')
-      await check('quick open')
+      await context.close()
     }
+    if (found.length > 0) throw new Error(found.join('\n'))
   },
 )

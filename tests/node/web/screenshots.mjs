@@ -4,10 +4,10 @@
 //
 // Arguments: the directory of the pictures, the one of the fixtures, and perhaps the states.
 
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { saved, scenario, shows } from './one_file.mjs'
-import { STATES } from './states.mjs'
+import { scenario } from './one_file.mjs'
+import { enterStates, prepareStates, showState, STATES } from './states.mjs'
 
 const [images, fixtures, ...wanted] = process.argv.slice(2)
 const LOOKS = {
@@ -59,17 +59,10 @@ async function settle(page) {
 }
 
 await scenario(
-  ({ directory }) => cpSync(join(fixtures, 'handbook'), directory, { recursive: true }),
+  (stage) => prepareStates(stage, fixtures),
   async (stage) => {
     mkdirSync(images, { recursive: true })
-    const ben = await stage.open('/runbooks/on-call.md', { name: 'Ben', color: '#b4642d' })
-    await shows(ben, 'richtext')
-    await ben.locator('.ProseMirror p').nth(1).click()
-    await ben.keyboard.press('End')
-    const agent = ['--actor', 'agent:reviewer']
-    await stage.yfs('write', '/runbooks/review.md', '--content', '# Review\n', ...agent)
-    await stage.yfs('append', '/runbooks/review.md', '--content', '\nNo findings.\n', ...agent)
-    await stage.yfs('rm', '/notes/2026-11-18-standup.md').catch(() => {})
+    await enterStates(stage)
     const names = Object.keys(STATES).filter((name) => wanted.length === 0 || wanted.includes(name))
     let nWritten = 0
     for (const [look, options] of Object.entries(LOOKS)) {
@@ -79,12 +72,8 @@ await scenario(
       await page.goto(`${stage.server.url}/#token=${stage.server.token}`)
       await page.waitForSelector('.document-head')
       for (const name of names) {
-        const tools = { stage, look, saved, shows, open: (path) => openFile(stage, page, path) }
         try {
-          await page.goto(`${stage.server.url}/#/`)
-          await page.reload()
-          await page.waitForSelector('.home-page, .document-head')
-          await STATES[name](page, tools)
+          await showState(stage, page, name)
           await settle(page)
         } catch (error) {
           console.error(`${name}, ${look}: ${error.message.split('\n')[0]}`)
@@ -106,11 +95,3 @@ await scenario(
     console.log(`${nWritten} of ${names.length * Object.keys(LOOKS).length} pictures are new`)
   },
 )
-
-/** Opens a file by its address, and waits for its editor. */
-async function openFile(stage, page, path) {
-  await page.goto(`${stage.server.url}/#${encodeURI(path)}`)
-  await page.waitForSelector('[data-editor]')
-  // Bytes have no such state.
-  await page.waitForSelector('.saved-state[data-state="saved"], .blob-bar')
-}

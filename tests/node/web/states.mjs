@@ -1,5 +1,9 @@
-// The states of the application that pictures are made of. Each brings the page, which shows the
-// start page, to its state.
+// The states of the application that pictures are made of, and that are checked for accessibility.
+// Each brings the page, which shows the start page, to its state.
+
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { shows } from './one_file.mjs'
 
 /** Opens a panel by the palette of commands. */
 async function command(page, name) {
@@ -8,8 +12,9 @@ async function command(page, name) {
   await page.keyboard.press('Enter')
 }
 
-async function openTree(page, look) {
-  if (look === 'phone') await page.getByRole('button', { name: 'Files and places' }).click()
+async function openTree(page) {
+  const isPhone = page.viewportSize().width < 700
+  if (isPhone) await page.getByRole('button', { name: 'Files and places' }).click()
 }
 
 export const STATES = {
@@ -20,18 +25,17 @@ export const STATES = {
     await page.waitForSelector('.remote-cursor')
   },
   code: (_page, { open }) => open('/examples/backfill.py'),
-  table: (_page, { open }) => open('/glossary.csv'),
   picture: async (page, { open }) => {
     await open('/assets/tide-curve.png')
     await page.waitForSelector('.blob-content img')
   },
   bytes: (_page, { open }) => open('/assets/gauge-firmware.v1.2.bin'),
-  source: async (page, { open, shows }) => {
+  source: async (page, { open }) => {
     await open('/runbooks/on-call.md')
     await command(page, 'Source')
     await shows(page, 'source')
   },
-  authors: async (page, { open, shows }) => {
+  authors: async (page, { open }) => {
     await open('/runbooks/review.md')
     await command(page, 'Authors')
     await shows(page, 'blame')
@@ -76,12 +80,44 @@ export const STATES = {
     await open('/README.md')
     await command(page, 'This file: Rename')
   },
-  'new-file': async (page, { look }) => {
-    await openTree(page, look)
+  'new-file': async (page) => {
+    await openTree(page)
     await page.locator('.files-head').getByRole('button', { name: 'New file' }).click()
   },
-  tree: async (page, { look }) => {
-    await openTree(page, look)
+  tree: async (page) => {
+    await openTree(page)
     await page.locator('[role="treeitem"][title="/engineering"]').click()
   },
+}
+
+/** Copies what the states show. */
+export function prepareStates({ directory }, fixtures) {
+  cpSync(join(fixtures, 'handbook'), directory, { recursive: true })
+}
+
+/** Lets a second person come, and an agent work. */
+export async function enterStates(stage) {
+  const ben = await stage.open('/runbooks/on-call.md', { name: 'Ben', color: '#b4642d' })
+  await shows(ben, 'richtext')
+  await ben.locator('.ProseMirror p').nth(1).click()
+  await ben.keyboard.press('End')
+  const agent = ['--actor', 'agent:reviewer']
+  await stage.yfs('write', '/runbooks/review.md', '--content', '# Review\n', ...agent)
+  await stage.yfs('append', '/runbooks/review.md', '--content', '\nNo findings.\n', ...agent)
+  await stage.yfs('rm', '/glossary.csv', ...agent)
+}
+
+/** Brings a page to a state. */
+export async function showState(stage, page, name) {
+  const { url } = stage.server
+  const open = async (path) => {
+    await page.goto(`${url}/#${encodeURI(path)}`)
+    await page.waitForSelector('[data-editor]')
+    // Bytes have no such state.
+    await page.waitForSelector('.saved-state[data-state="saved"], .blob-bar')
+  }
+  await page.goto(`${url}/#/`)
+  await page.reload()
+  await page.waitForSelector('.home-page')
+  await STATES[name](page, { stage, open })
 }

@@ -143,6 +143,16 @@ fn two_people_work_in_the_application() {
 }
 
 #[test]
+fn the_page_says_where_one_is_and_leads_to_each_file() {
+    play("finding.mjs", &[]);
+}
+
+#[test]
+fn each_text_of_the_page_is_translated() {
+    play("texts.mjs", &[]);
+}
+
+#[test]
 fn people_an_agent_and_the_disk_change_one_file() {
     play("together.mjs", &[]);
 }
@@ -154,7 +164,7 @@ fn ten_thousand_files_are_listed_and_little_is_loaded() {
 
 #[test]
 fn the_application_is_accessible() {
-    play("accessible.mjs", &[]);
+    play("accessible.mjs", &[&fixtures()]);
 }
 
 #[test]

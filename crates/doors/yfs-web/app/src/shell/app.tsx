@@ -1,6 +1,6 @@
 // The application: the sidebar, the document with its head, and what lies above both.
 
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { t } from '../language/translate'
 import type { Session } from '../session/workspace'
 import { ActivityPanel } from './activity_panel'
@@ -61,7 +61,8 @@ function observeWindow(session: Session): () => void {
 }
 
 export function App({ session }: { session: Session }) {
-  useEffect(() => {
+  // Before the first key: an effect runs after painting.
+  useLayoutEffect(() => {
     openFromAddress(session)
     const stops = [followAddress(session), observeWindow(session)]
     // What an earlier visit left in this browser is sent.
