@@ -1,15 +1,17 @@
 // The bar above an editor: who is here, whether the server has everything, and the views.
 
-import type { Signal } from '@preact/signals'
+import type { ReadonlySignal, Signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import type { Awareness } from 'y-protocols/awareness'
-import { savedStateText, type OpenDocument } from '../documents'
+import { savedStateText, type OpenDocument, type SavedState } from '../documents'
 import { t } from '../language/translate'
 
 export type EditorMode = 'edit' | 'source' | 'blame'
 
 export interface HeaderProps {
   opened: OpenDocument
+  /** What the editor stores itself, beside the document. */
+  ownState: ReadonlySignal<SavedState> | null
   modes: EditorMode[]
   mode: EditorMode
   showsHistory: boolean
@@ -52,9 +54,10 @@ export const viewLabels = (): Record<EditorMode, string> => ({
 })
 
 export function EditorHeader(props: { state: Signal<HeaderProps> }) {
-  const { opened, modes, mode, showsHistory, onMode, onHistory } = props.state.value
+  const { opened, ownState, modes, mode, showsHistory, onMode, onHistory } = props.state.value
   const people = usePeople(opened.awareness)
-  const saved = opened.savedState.value
+  const own = ownState?.value ?? 'saved'
+  const saved = own === 'saved' ? opened.savedState.value : own
   return (
     <>
       <ul class="editor-people" aria-label={t('Also here')}>

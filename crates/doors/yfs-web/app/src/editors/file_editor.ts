@@ -245,6 +245,8 @@ export class FileEditor implements EditorHandle {
       return
     }
     this.replaceFormer(mounted)
+    const { modes, mode: shown } = this.headerState.peek() as HeaderProps
+    this.headerState.value = this.headerProps(modes, shown)
     this.root.dataset['editor'] = mode === 'edit' ? state.kind : mode
     if (this.wantedLine !== null) mounted.reveal(this.wantedLine.line, this.wantedLine.column)
     if (this.wantsFocus) mounted.focus()
@@ -352,6 +354,7 @@ export class FileEditor implements EditorHandle {
   private headerProps(modes: EditorMode[], mode: EditorMode = 'edit'): HeaderProps {
     return {
       opened: this.opened,
+      ownState: this.mounted?.savedState ?? null,
       modes,
       mode,
       showsHistory: this.history !== null,

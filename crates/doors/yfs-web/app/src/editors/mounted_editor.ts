@@ -1,4 +1,5 @@
-import type { EditorWorkspace, OpenDocument } from '../documents'
+import type { ReadonlySignal } from '@preact/signals'
+import type { EditorWorkspace, OpenDocument, SavedState } from '../documents'
 import type { SharedSelection } from './caret/carry_caret'
 import type { HeldKey } from './caret/held_keys'
 
@@ -20,6 +21,8 @@ export interface MountOptions {
 
 /** An editor in its container. */
 export interface MountedEditor {
+  /** Whether what was typed here is stored, if that is not a matter of the document. */
+  savedState?: ReadonlySignal<SavedState>
   focus(): void
   reveal(line: number, column?: number): void
   /** The file has another name of the same category. */

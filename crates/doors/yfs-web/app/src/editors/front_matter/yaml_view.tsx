@@ -17,7 +17,7 @@ interface YamlViewProps {
 
 async function save(options: MountOptions, hasFrontMatter: boolean, yaml: string): Promise<void> {
   const { workspace, path } = options
-  const { text, etag } = await readSource(workspace, path())
+  const { text, etag } = (await readSource(workspace, path()))!
   const response = await workspace.fetch(`${fileUrl(path())}?conflict=merge`, {
     method: 'PUT',
     headers: etag === null ? {} : { 'If-Match': etag },
@@ -45,7 +45,7 @@ export function YamlView({ options, readOnly, hasFrontMatter }: YamlViewProps) {
     let timer: ReturnType<typeof setTimeout> | undefined
     const refresh = async () => {
       try {
-        const { text } = await readSource(workspace, path())
+        const { text } = (await readSource(workspace, path()))!
         if (isGone) return
         setStored(yamlOf(text) ?? '')
         setLanguage(isToml(text) ? 'TOML' : 'YAML')

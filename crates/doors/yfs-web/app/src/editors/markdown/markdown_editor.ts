@@ -3,6 +3,7 @@
 import { TextSelection } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import type * as Y from 'yjs'
+import { t } from '../../language/translate'
 import { mountFrontMatter } from '../front_matter/front_matter_panel'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
@@ -27,7 +28,7 @@ async function createView(profile: string, root: HTMLElement): Promise<RichView>
  */
 async function revealInTree(view: EditorView, options: MountOptions, line: number): Promise<void> {
   const { readSource } = await import('./read_source')
-  const lines = (await readSource(options.workspace, options.path())).text.split('\n')
+  const lines = (await readSource(options.workspace, options.path()))!.text.split('\n')
   const plain = (text: string) => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim()
   const wanted = plain(lines[line - 1] ?? '')
   if (wanted === '') return
@@ -57,9 +58,13 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
   if (problem !== null) {
     rich.destroy()
     options.notices.append(
-      makeNotice(`This editor cannot show all of the file (${problem}): its source is read-only.`),
+      makeNotice(
+        t('This editor cannot show all of the file ({problem}): its source is read-only.', {
+          problem,
+        }),
+      ),
     )
-    return mountSourceView(options)
+    return mountSourceView({ ...options, isFixed: true })
   }
   container.append(page)
   let readOnly = options.readOnly

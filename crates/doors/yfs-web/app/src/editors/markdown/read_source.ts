@@ -1,4 +1,5 @@
 import type { EditorWorkspace } from '../../documents'
+import { t } from '../../language/translate'
 import { fileUrl } from '../../session/file_url'
 
 export interface FileSource {
@@ -6,10 +7,18 @@ export interface FileSource {
   etag: string | null
 }
 
-/** Reads the present text of a file from the server. */
-export async function readSource(workspace: EditorWorkspace, path: string): Promise<FileSource> {
-  const response = await workspace.fetch(fileUrl(path))
-  if (!response.ok) throw new Error(`the server answered ${response.status}`)
+/** Reads the present text of a file from the server; null if it is still the version `known`. */
+export async function readSource(
+  workspace: EditorWorkspace,
+  path: string,
+  known: string | null = null,
+): Promise<FileSource | null> {
+  const init = known === null ? {} : { headers: { 'If-None-Match': known } }
+  const response = await workspace.fetch(fileUrl(path), init)
+  if (response.status === 304) return null
+  if (!response.ok) {
+    throw new Error(t('the server answered {status}', { status: String(response.status) }))
+  }
   const bytes = await response.arrayBuffer()
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
   return { text, etag: response.headers.get('ETag') }

@@ -51,8 +51,7 @@ export function takeOverRich(view: EditorView, former: SharedSelection, keys: He
 function select(view: EditorView, anchor: number, head: number): void {
   const { doc, tr } = view.state
   const [from, to] = [anchor, head].map((at) => doc.resolve(Math.min(at, doc.content.size)))
-  const selection =
-    anchor === head ? Selection.near(from!) : TextSelection.between(from!, to!)
+  const selection = anchor === head ? Selection.near(from!) : TextSelection.between(from!, to!)
   view.dispatch(tr.setSelection(selection).scrollIntoView())
 }
 

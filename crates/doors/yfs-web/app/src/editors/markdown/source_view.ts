@@ -1,96 +1,99 @@
-// The text of a markdown file as it is on disk, read-only. It is read from the server again after
-// each change of the document: a second live representation would not merge.
+// The text of a markdown file as it is on disk, to be read and edited.
 
-import { EditorState } from '@codemirror/state'
+import { Compartment, EditorState } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
+import { effect } from '@preact/signals'
+import { Awareness } from 'y-protocols/awareness'
+import * as Y from 'yjs'
+import { t } from '../../language/translate'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
-import { LineEnds } from '../text/line_ends'
-import { LanguageSlot, revealLine, viewExtensions } from '../text/setup'
-import { readSource } from './read_source'
+import { editingExtensions, LanguageSlot, revealLine, viewExtensions } from '../text/setup'
+import { TextBinding } from '../text/text_binding'
+import { lineEnds } from '../text/text_changes'
+import { SourceSync } from './source_sync'
 
-/** How long changes are collected before the text is read again. */
-const REFRESH_MS = 300
+const editable = (isEditable: boolean) => [
+  EditorState.readOnly.of(!isEditable),
+  EditorView.editable.of(isEditable),
+]
 
-export function mountSourceView(options: MountOptions): MountedEditor {
-  const { container, document: opened, workspace } = options
+/** A source that is read-only if the editor of the tree cannot show all of the file. */
+export interface SourceOptions extends MountOptions {
+  isFixed?: boolean
+}
+
+/** Asks before the window closes while changes are on their way only. */
+function guardWindow(sync: SourceSync): () => void {
+  const onUnload = (event: BeforeUnloadEvent) => {
+    if (sync.state.peek() === 'saved') return
+    void sync.flush()
+    event.preventDefault()
+  }
+  addEventListener('beforeunload', onUnload)
+  return () => removeEventListener('beforeunload', onUnload)
+}
+
+export async function mountSourceView(options: SourceOptions): Promise<MountedEditor> {
+  const { container, document: opened, workspace, id, path } = options
+  const sync = new SourceSync({ workspace, id, path })
+  await sync.load()
+  const { text } = sync
+  const undoManager = new Y.UndoManager(text, { trackedOrigins: new Set() })
+  const awareness = new Awareness(text.doc!)
+  const bound = new TextBinding(text, awareness, undoManager).open()
+  const access = new Compartment()
   const language = new LanguageSlot()
+  const accessOf = (readOnly: boolean) => editable(!readOnly && options.isFixed !== true)
   const view = new EditorView({
     parent: container,
     state: EditorState.create({
+      doc: bound.doc,
       extensions: [
-        EditorState.readOnly.of(true),
-        viewExtensions(`Source of ${options.name}`),
+        access.of(accessOf(options.readOnly)),
+        bound.extensions,
+        editingExtensions(),
+        viewExtensions(t('Source of {name}', { name: options.name })),
         language.extension(),
+        EditorView.domEventHandlers({ blur: () => void sync.flush() }),
       ],
     }),
   })
   view.dom.classList.add('source-view')
   void language.load(view, options.name)
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let pendingLine: [number, number | undefined] | null = null
-  let ends = LineEnds.of('')
-  let destroyed = false
-  let isRead = false
-  let failure: HTMLElement | null = null
-
-  const show = (file: string) => {
-    const shown = view.state.doc.toString()
-    ends = LineEnds.of(file)
-    const text = file.replace(/\r\n?/g, '\n')
-    if (shown !== text) view.dispatch({ changes: leastChange(shown, text) })
-    isRead = true
-    if (pendingLine !== null) revealLine(view, ends.lineOf(pendingLine[0]), pendingLine[1])
-    pendingLine = null
-  }
-  const refresh = async () => {
-    try {
-      const { text } = await readSource(workspace, options.path())
-      failure?.remove()
-      if (!destroyed) show(text)
-    } catch (error) {
-      if (destroyed || failure?.isConnected) return
-      failure = makeNotice(`The source cannot be read now: ${(error as Error).message}`, {
-        label: 'Try again',
-        run: () => void refresh(),
+  const pull = () => sync.pull()
+  opened.doc.on('update', pull)
+  let notice: HTMLElement | null = null
+  const stops = [
+    guardWindow(sync),
+    opened.savedState.subscribe((state) => {
+      if (state === 'saved') pull()
+    }),
+    effect(() => {
+      notice?.remove()
+      const reason = sync.refusal.value
+      if (reason === null) return
+      notice = makeNotice(t('The server refuses what you typed: {reason}', { reason }), {
+        label: t('Try again'),
+        run: () => void sync.flush(),
       })
-      options.notices.append(failure)
-    }
-  }
-  const schedule = () => {
-    clearTimeout(timer)
-    timer = setTimeout(() => void refresh(), REFRESH_MS)
-  }
-  opened.doc.on('update', schedule)
-  const stopSaved = opened.savedState.subscribe((state) => {
-    if (state === 'saved') schedule()
-  })
-  void refresh()
+      options.notices.append(notice)
+    }),
+  ]
   return {
+    savedState: sync.state,
     focus: () => view.focus(),
-    reveal: (line, column) => {
-      if (isRead) revealLine(view, ends.lineOf(line), column)
-      else pendingLine = [line, column]
-    },
+    reveal: (line, column) => revealLine(view, view.state.field(lineEnds).lineOf(line), column),
     rename: (name) => void language.load(view, name),
-    setReadOnly: () => {},
+    setReadOnly: (value) => view.dispatch({ effects: access.reconfigure(accessOf(value)) }),
     destroy: () => {
-      destroyed = true
-      clearTimeout(timer)
-      stopSaved()
-      opened.doc.off('update', schedule)
-      failure?.remove()
+      for (const stop of stops) stop()
+      notice?.remove()
+      opened.doc.off('update', pull)
       view.destroy()
+      undoManager.destroy()
+      awareness.destroy()
+      sync.close()
     },
   }
-}
-
-/** Returns the change between two texts, so that scroll position and folds stay. */
-function leastChange(from: string, to: string): { from: number; to: number; insert: string } {
-  const shorter = Math.min(from.length, to.length)
-  let start = 0
-  while (start < shorter && from[start] === to[start]) start++
-  let end = 0
-  while (end < shorter - start && from[from.length - 1 - end] === to[to.length - 1 - end]) end++
-  return { from: start, to: from.length - end, insert: to.slice(start, to.length - end) }
 }
