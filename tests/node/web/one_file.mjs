@@ -16,7 +16,7 @@ import { promisify } from 'node:util'
 import { chromium } from 'playwright-core'
 
 const { YFS_COMMAND, HARNESS_PAGE, APPLICATION_PAGE, YFS_BROWSER } = process.env
-const DEADLINE_MS = 120_000
+const DEADLINE_MS = Number(process.env.DEADLINE ?? 120_000)
 const TYPES = {
   '.html': 'text/html',
   '.js': 'text/javascript',

@@ -148,6 +148,16 @@ fn the_page_says_where_one_is_and_leads_to_each_file() {
 }
 
 #[test]
+fn the_source_of_markdown_is_edited_beside_its_rich_text() {
+    play("source.mjs", &[]);
+}
+
+#[test]
+fn words_are_found_and_replaced_in_all_files() {
+    play("search.mjs", &[]);
+}
+
+#[test]
 fn each_text_of_the_page_is_translated() {
     play("texts.mjs", &[]);
 }

@@ -99,8 +99,9 @@ export class FileEditor implements EditorHandle {
   }
 
   reveal(line: number, column?: number): void {
-    if (this.mounted === null) this.wantedLine = column === undefined ? { line } : { line, column }
-    else this.mounted.reveal(line, column)
+    const isWaiting = this.mounted === null || this.mountedKey.startsWith('loading')
+    if (isWaiting) this.wantedLine = column === undefined ? { line } : { line, column }
+    else this.mounted?.reveal(line, column)
   }
 
   destroy(): void {
@@ -248,10 +249,13 @@ export class FileEditor implements EditorHandle {
     const { modes, mode: shown } = this.headerState.peek() as HeaderProps
     this.headerState.value = this.headerProps(modes, shown)
     this.root.dataset['editor'] = mode === 'edit' ? state.kind : mode
-    if (this.wantedLine !== null) mounted.reveal(this.wantedLine.line, this.wantedLine.column)
     if (this.wantsFocus) mounted.focus()
-    this.wantedLine = null
-    this.wantsFocus = false
+    // What only says that the content is on its way leaves both to the editor that follows.
+    if (state.kind !== 'loading') {
+      if (this.wantedLine !== null) mounted.reveal(this.wantedLine.line, this.wantedLine.column)
+      this.wantedLine = null
+      this.wantsFocus = false
+    }
     const isTrashed = trashedAncestor(workspace.rows.peek(), id) !== null
     mounted.setReadOnly(workspace.readOnly || isTrashed)
   }

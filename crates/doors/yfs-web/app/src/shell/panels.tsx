@@ -3,9 +3,9 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Session } from '../session/workspace'
+import { SearchPanel } from '../search/search_panel'
 import { report } from './message'
 import { QuickOpen } from './quick_open'
-import { SearchPanel } from './search_panel'
 import { panel, type Panel } from './view_state'
 
 export interface PanelProps {
