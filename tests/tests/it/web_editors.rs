@@ -153,6 +153,11 @@ fn the_source_of_markdown_is_edited_beside_its_rich_text() {
 }
 
 #[test]
+fn texts_keep_their_indentation_and_have_panels_of_their_own() {
+    play("code.mjs", &[]);
+}
+
+#[test]
 fn words_are_found_and_replaced_in_all_files() {
     play("search.mjs", &[]);
 }

@@ -1,5 +1,6 @@
 // The text of a file with the author of each line, read-only.
 
+import { t } from '../language/translate'
 import { EditorState, RangeSetBuilder, StateEffect, StateField } from '@codemirror/state'
 import { Decoration, EditorView, gutter, GutterMarker, type DecorationSet } from '@codemirror/view'
 import type { MountedEditor, MountOptions } from '../editors/mounted_editor'
@@ -104,7 +105,8 @@ export function mountBlameView(options: MountOptions): MountedEditor {
         blameLines,
         colors,
         authors,
-        viewExtensions(`Authors of ${options.name}`),
+        viewExtensions(t('Authors of {name}', { name: options.name })),
+        EditorView.lineWrapping,
         language.extension(),
       ],
     }),

@@ -29,6 +29,10 @@ export const theme = choice('theme', ['system', 'light', 'dark'])
 export const density = choice('density', ['comfortable', 'compact'])
 /** The size of the text of documents. */
 export const textSize = choice('text-size', ['normal', 'small', 'large'])
+/** Whether long lines of texts are wrapped. */
+export const wrapsLines = choice('wrap-lines', ['on', 'off'])
+/** Whether texts have the keys of Vim. */
+export const vimKeys = choice('vim-keys', ['off', 'on'])
 
 /** Applies the settings of the look, now and after each choice. */
 export function applyLook(): void {

@@ -4,7 +4,7 @@ import type { Signal } from '@preact/signals'
 import { chooseLanguage, language, LANGUAGES, t, type Language } from '../language/translate'
 import { Dialog } from '../look/dialog'
 import type { PanelProps } from '../shell/panels'
-import { density, textSize, theme } from './settings'
+import { density, textSize, theme, vimKeys } from './settings'
 import './settings_panel.css'
 
 export function SettingsPanel({ onClose }: PanelProps) {
@@ -25,6 +25,11 @@ export function SettingsPanel({ onClose }: PanelProps) {
           label={t('Text size')}
           of={textSize}
           values={{ small: t('Small'), normal: t('Normal'), large: t('Large') }}
+        />
+        <Choice
+          label={t('Keys of Vim in texts')}
+          of={vimKeys}
+          values={{ off: t('Off'), on: t('On') }}
         />
         <label class="setting">
           <span>{t('Language')}</span>

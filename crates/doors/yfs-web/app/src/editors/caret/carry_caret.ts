@@ -67,12 +67,7 @@ function mappedTo(from: RootText, offset: number, to: RootText) {
 }
 
 /** Moves what was typed since the settlement, up to a caret; returns the place behind it. */
-function carryCaret(
-  doc: Y.Doc,
-  from: RootText,
-  caret: number,
-  to: RootText,
-): SharedPlace | null {
+function carryCaret(doc: Y.Doc, from: RootText, caret: number, to: RootText): SharedPlace | null {
   const start = from.lateStart(caret)
   const { offset, missing, reference } = mappedTo(from, start, to)
   const typed = from.text.slice(start, caret)

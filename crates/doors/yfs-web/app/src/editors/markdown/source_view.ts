@@ -8,9 +8,10 @@ import * as Y from 'yjs'
 import { t } from '../../language/translate'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
-import { editingExtensions, LanguageSlot, revealLine, viewExtensions } from '../text/setup'
+import { editingExtensions, LanguageSlot, revealLine, viewExtensions, VimSlot } from '../text/setup'
 import { TextBinding } from '../text/text_binding'
 import { lineEnds } from '../text/text_changes'
+import { TextStatusLine } from '../text/text_status'
 import { SourceSync } from './source_sync'
 
 const editable = (isEditable: boolean) => [
@@ -43,7 +44,9 @@ export async function mountSourceView(options: SourceOptions): Promise<MountedEd
   const awareness = new Awareness(text.doc!)
   const bound = new TextBinding(text, awareness, undoManager).open()
   const access = new Compartment()
+  const status = new TextStatusLine(options.name, EditorState.create({ doc: bound.doc }).doc)
   const language = new LanguageSlot()
+  const vim = new VimSlot()
   const accessOf = (readOnly: boolean) => editable(!readOnly && options.isFixed !== true)
   const view = new EditorView({
     parent: container,
@@ -54,12 +57,16 @@ export async function mountSourceView(options: SourceOptions): Promise<MountedEd
         bound.extensions,
         editingExtensions(),
         viewExtensions(t('Source of {name}', { name: options.name })),
+        vim.extension(),
         language.extension(),
+        status.extension(),
         EditorView.domEventHandlers({ blur: () => void sync.flush() }),
       ],
     }),
   })
   view.dom.classList.add('source-view')
+  status.mount(view, container)
+  void vim.load(view)
   void language.load(view, options.name)
   const pull = () => sync.pull()
   opened.doc.on('update', pull)
@@ -90,6 +97,7 @@ export async function mountSourceView(options: SourceOptions): Promise<MountedEd
       for (const stop of stops) stop()
       notice?.remove()
       opened.doc.off('update', pull)
+      status.destroy()
       view.destroy()
       undoManager.destroy()
       awareness.destroy()

@@ -52,6 +52,13 @@ export class LineEnds {
     return this.runs.some(({ end }) => end === '\r')
   }
 
+  /** The names of the ends that occur, as "CRLF"; LF in a file of one line. */
+  get names(): string {
+    const names = { '\n': 'LF', '\r\n': 'CRLF', '\r': 'CR' }
+    const found = new Set(this.runs.map(({ end }) => names[end]))
+    return found.size === 0 ? 'LF' : [...found].join('+')
+  }
+
   /** The end that most lines have; the first of several, and LF in a file of one line. */
   get prevailing(): LineEnd {
     const counts = new Map<LineEnd, number>()

@@ -18,8 +18,8 @@ import {
   syntaxHighlighting,
 } from '@codemirror/language'
 import { languages } from '@codemirror/language-data'
-import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
-import { Compartment, EditorState, type Extension } from '@codemirror/state'
+import { gotoLine, highlightSelectionMatches, searchKeymap } from '@codemirror/search'
+import { Compartment, EditorState, Prec, type Extension } from '@codemirror/state'
 import {
   crosshairCursor,
   drawSelection,
@@ -33,6 +33,8 @@ import {
   rectangularSelection,
 } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
+import { vimKeys } from '../../settings/settings'
+import { findPanel } from './find_panel'
 
 const SELECTION = '.cm-selectionBackground'
 
@@ -121,10 +123,14 @@ export function viewExtensions(label: string): Extension[] {
     drawSelection(),
     highlightSelectionMatches(),
     bracketMatching(),
-    EditorView.lineWrapping,
+    findPanel(),
     EditorState.allowMultipleSelections.of(true),
-    EditorView.contentAttributes.of({ 'aria-label': label }),
-    keymap.of([...searchKeymap, ...foldKeymap]),
+    EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
+    keymap.of([
+      { key: 'Mod-g', run: gotoLine, preventDefault: true },
+      ...searchKeymap,
+      ...foldKeymap,
+    ]),
   ]
 }
 
@@ -155,4 +161,20 @@ export function revealLine(view: EditorView, line: number, column = 1): void {
     selection: { anchor },
     effects: EditorView.scrollIntoView(anchor, { y: 'center' }),
   })
+}
+
+/** The keys of Vim, loaded when they are wanted. */
+export class VimSlot {
+  private readonly slot = new Compartment()
+
+  extension(): Extension {
+    // Before all other keys.
+    return Prec.highest(this.slot.of([]))
+  }
+
+  async load(view: EditorView): Promise<void> {
+    if (vimKeys.peek() !== 'on') return
+    const { vim } = await import('@replit/codemirror-vim')
+    view.dispatch({ effects: this.slot.reconfigure(vim({ status: true })) })
+  }
 }

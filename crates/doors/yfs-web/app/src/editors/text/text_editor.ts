@@ -3,13 +3,15 @@
 import { Compartment, EditorState } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import * as Y from 'yjs'
+import { t } from '../../language/translate'
 import { CARRIED, carrySelection, type SharedSelection } from '../caret/carry_caret'
 import { carryUndo } from '../caret/carry_undo'
 import { pressOf, type HeldKey } from '../caret/held_keys'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
-import { editingExtensions, LanguageSlot, revealLine, viewExtensions } from './setup'
+import { editingExtensions, LanguageSlot, revealLine, viewExtensions, VimSlot } from './setup'
 import { TextBinding } from './text_binding'
+import { TextStatusLine } from './text_status'
 import { lineEnds } from './text_changes'
 
 /** Texts longer than this open read-only, in UTF-16 code units. */
@@ -26,9 +28,11 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
   const isLarge = text.length > LARGE_TEXT
   const access = new Compartment()
   const language = new LanguageSlot()
+  const vim = new VimSlot()
   const undoManager = new Y.UndoManager(text, { trackedOrigins: new Set([CARRIED]) })
   const binding = new TextBinding(text, opened.awareness, undoManager)
   const bound = binding.open()
+  const status = new TextStatusLine(name, EditorState.create({ doc: bound.doc }).doc)
   let unlocked = !isLarge
   let readOnly = options.readOnly
 
@@ -40,24 +44,31 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
         access.of(editable(unlocked && !readOnly)),
         bound.extensions,
         editingExtensions(),
-        viewExtensions(`Text of ${name}`),
+        viewExtensions(t('Text of {name}', { name })),
+        vim.extension(),
         language.extension(),
+        status.extension(),
       ],
     }),
   })
+  status.mount(view, container)
+  void vim.load(view)
   const update = () =>
     view.dispatch({ effects: access.reconfigure(editable(unlocked && !readOnly)) })
   if (isLarge) {
     const megabytes = (text.length / (1 << 20)).toFixed(1)
-    const notice = makeNotice(`This file is large (${megabytes} M characters): read-only.`, {
-      label: 'Edit anyway',
-      run: () => {
-        unlocked = true
-        notice.remove()
-        update()
-        view.focus()
+    const notice = makeNotice(
+      t('This file is large ({n} M characters): read-only.', { n: megabytes }),
+      {
+        label: t('Edit anyway'),
+        run: () => {
+          unlocked = true
+          notice.remove()
+          update()
+          view.focus()
+        },
       },
-    })
+    )
     options.notices.append(notice)
   } else {
     void language.load(view, name)
@@ -69,6 +80,7 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
     },
     rename: (newName) => {
       if (!isLarge) void language.load(view, newName)
+      status.rename(newName, view)
     },
     setReadOnly: (value) => {
       readOnly = value
@@ -83,6 +95,7 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
     takeOver: (former, keys) => takeOver(view, binding, former, keys),
     destroy: () => {
       opened.awareness.setLocalStateField('cursor', null)
+      status.destroy()
       view.destroy()
       undoManager.destroy()
     },

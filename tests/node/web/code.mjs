@@ -1,0 +1,114 @@
+// Texts and code: the indentation and the line ends of the file, the line below, finding and
+// replacing with a panel of its own, going to a line, and the keys of Vim.
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { assertEqual, saved, scenario, shows } from './one_file.mjs'
+
+const PYTHON = 'def f():\n    return 1\n\n\ndef g():\n    foo = Foo\n    return foo\n'
+
+await scenario(
+  ({ directory }) => {
+    writeFileSync(join(directory, 'app.py'), PYTHON)
+    writeFileSync(join(directory, 'new.py'), '')
+    writeFileSync(join(directory, 'win.txt'), 'a\r\nb\r\nc\n')
+    writeFileSync(join(directory, 'tabs.c'), 'int f() {\n\treturn 1;\n}\n')
+    writeFileSync(join(directory, 'vim.txt'), 'one\ntwo\nthree\n')
+  },
+  async (stage) => {
+    const page = await stage.open(null)
+    const keys = page.keyboard
+    const open = async (path) => {
+      await page.evaluate((path) => window.harness.open(path), path)
+      await shows(page, 'text')
+      await page.locator('.cm-content').click()
+    }
+    const line = page.locator('.status-line')
+    const says = (text) => line.getByText(text, { exact: true }).waitFor()
+    const stored = async (path) => {
+      await saved(page)
+      return stage.yfs('cat', path)
+    }
+
+    await open('/app.py')
+    for (const text of ['4 spaces', 'Wrapped', 'UTF-8 LF', 'Python']) await says(text)
+    await keys.press('Control+Home')
+    await keys.press('End')
+    await says('Line 1, column 9')
+    await keys.press('Enter')
+    await keys.type('x = 1')
+    const typed = PYTHON.replace('():\n', '():\n    x = 1\n')
+    assertEqual(await stored('/app.py'), typed, 'the new line')
+    await keys.press('Shift+Home')
+    await says('5 characters selected')
+
+    // Find: counts, case, whole words, expressions; replace one and all.
+    await keys.press('Control+f')
+    const panel = page.getByRole('search')
+    const count = (text) => panel.getByRole('status').filter({ hasText: text }).waitFor()
+    await panel.getByRole('textbox', { name: 'Find' }).fill('foo')
+    await count('3 found')
+    await keys.press('Enter')
+    await count('1 of 3')
+    await keys.press('Shift+Enter')
+    await count('3 of 3')
+    await panel.getByRole('button', { name: 'Match case' }).click()
+    await count('2 of 2')
+    await panel.getByRole('button', { name: 'Match case' }).click()
+    await panel.getByRole('button', { name: 'Regular expression' }).click()
+    await panel.getByRole('textbox', { name: 'Find' }).fill('(f)oo')
+    await count(/of 3|3 found/)
+    await panel.getByRole('textbox', { name: 'Find' }).fill('(f')
+    await count('Not an expression')
+    await panel.getByRole('textbox', { name: 'Find' }).fill('(F)oo')
+    await panel.getByRole('button', { name: 'Match case' }).click()
+    await panel.getByRole('textbox', { name: 'Replace by' }).fill('$1UU')
+    await panel.getByRole('button', { name: 'Replace all' }).click()
+    await count('Nothing found')
+    await keys.press('Escape')
+    await panel.waitFor({ state: 'detached' })
+    assertEqual(await stored('/app.py'), typed.replace('Foo', 'FUU'), 'replaced')
+    await keys.press('Control+z')
+    assertEqual(await stored('/app.py'), typed, 'one undo')
+
+    // Go to a line.
+    await keys.press('Control+g')
+    await page.locator('.cm-gotoLine input, .cm-dialog input').fill('3')
+    await keys.press('Enter')
+    await says('Line 3, column 1')
+
+    // Other files: no lines yet, mixed ends, tabs.
+    await open('/new.py')
+    await says('4 spaces')
+    await keys.type('if x:')
+    await keys.press('Enter')
+    await keys.type('y')
+    assertEqual(await stored('/new.py'), 'if x:\n    y', 'Python has four spaces')
+    await open('/win.txt')
+    await says('UTF-8 CRLF+LF')
+    await says('Plain text')
+    await open('/tabs.c')
+    await says('Tabs')
+    await line.getByRole('button', { name: 'Tabs' }).click()
+    await page.getByRole('menuitemcheckbox', { name: '2 spaces' }).click()
+    await keys.press('Control+End')
+    await keys.press('Tab')
+    assertEqual((await stored('/tabs.c')).endsWith('}\n  '), true, 'the chosen indentation')
+
+    // The keys of Vim, for who wants them.
+    await page.evaluate(() => localStorage.setItem('yfs:vim-keys', 'on'))
+    await page.reload()
+    await page.waitForFunction(() => window.harness !== undefined)
+    await page.waitForFunction(() => window.harness.workspace.idOf('/vim.txt') !== null)
+    await open('/vim.txt')
+    await page.locator('.cm-vim-panel, .cm-fat-cursor').first().waitFor({ state: 'attached' })
+    await keys.press('g')
+    await keys.press('g')
+    await keys.press('d')
+    await keys.press('d')
+    assertEqual(await stored('/vim.txt'), 'two\nthree\n', 'dd')
+    await keys.type('iA')
+    await keys.press('Escape')
+    assertEqual(await stored('/vim.txt'), 'Atwo\nthree\n', 'inserted')
+  },
+)
