@@ -67,6 +67,7 @@ mod typing_marks;
 mod typing_runs;
 mod version;
 mod version_alignment;
+mod word_choice;
 mod word_joints;
 mod writer;
 mod writer_ids;

@@ -71,15 +71,17 @@ pub use peer::{PeerJson, PeerList, PeerPresenceJson};
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson, SecretText};
 pub use request::{
-    ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery, RemoveQuery,
-    RestoreRequest, SearchQuery, SymlinkRequest, TransferRequest, WriteQuery,
+    ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery, RemovalChoice,
+    RemoveQuery, RestoreRequest, SearchQuery, SettleRequest, SymlinkRequest, TransferRequest,
+    WriteQuery,
 };
 pub use search::{
     GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson, SearchResultJson,
 };
 pub use stat::{DirectoryListing, EntryJson, StatJson, TreeEntryJson, TreeJson};
 pub use status::{
-    ConflictJson, DocumentInfoJson, ProfileReportJson, QuarantinedJson, WorkspaceStatsJson,
+    ConflictJson, ConflictList, ConflictWordJson, DocumentInfoJson, ProfileReportJson,
+    QuarantinedJson, WordConflictJson, WordConflictList, WorkspaceStatsJson,
 };
 pub use thread::{
     ArchivedThreadJson, CreateThreadRequest, ForkThreadRequest, RemovedThreadJson,

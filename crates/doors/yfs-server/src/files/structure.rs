@@ -7,7 +7,7 @@ use yfs_wire::{
     TransferRequest, TrashEntryJson, TrashList, VersionJson, VersionList,
 };
 
-use super::{Rest, parse_rest};
+use super::{Rest, parse_rest, range::ranged, read::set_content_headers};
 use crate::prelude::*;
 
 /// Answers `POST /api/mkdir`.
@@ -56,6 +56,23 @@ pub(super) async fn trash(caller: RequestCaller) -> Result {
     let trashed = apart(async { caller.app.workspace.trash() }).await.list()?;
     let entries = trashed.iter().map(TrashEntryJson::from).collect();
     Ok(Json(TrashList { entries }).into_response())
+}
+
+/// Answers `GET /api/trash/{id}`: the content of a file in the trash.
+pub(super) async fn trashed_content(
+    Path(id): Path<String>,
+    caller: RequestCaller,
+    headers: HeaderMap,
+) -> Result {
+    caller.needs_whole()?;
+    let id = FileId::parse(&id).map_err(|error| HttpProblem::bad_request(error.to_string()))?;
+    let data = apart(async { caller.app.workspace.trash().content(&id) }).await?;
+    let part =
+        |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));
+    let mut response = ranged(&headers, "\"trashed\"", data.len() as u64, part)?;
+    response.headers_mut().remove(header::ETAG);
+    set_content_headers(&mut response, None);
+    Ok(response)
 }
 
 /// Answers `POST /api/restore`.
