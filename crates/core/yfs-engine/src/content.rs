@@ -105,6 +105,7 @@ pub use self::{
     timeline::{PastVersion, Timeline},
     typing_marks::{MAX_RUN_MS, TypingMark},
     version::{Version, VersionError},
+    word_choice::choose_word,
     word_joints::SeparatedWords,
     writer_ids::ids_of_writer,
 };

@@ -63,17 +63,17 @@ pub use artifact_service::{ArtifactReference, ArtifactRequest, ArtifactResponse,
 pub use camel_case::camel_case_keys;
 pub use change::{ChangeJson, ChangeType};
 pub use history::{
-    AnchorJson, BlameLineJson, BlameList, BlameShareJson, LogEntryJson, LogList, RedactionJson,
-    RedactionReportJson, VersionJson, VersionList,
+    AnchorJson, BlameLineJson, BlameList, BlamePartJson, BlameShareJson, LogEntryJson, LogList,
+    RedactionJson, RedactionReportJson, VersionJson, VersionList,
 };
 pub use node_kind::NodeKindJson;
 pub use peer::{PeerJson, PeerList, PeerPresenceJson};
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson, SecretText};
 pub use request::{
-    ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery, RemovalChoice,
-    RemoveQuery, RestoreRequest, SearchQuery, SettleRequest, SymlinkRequest, TransferRequest,
-    WriteQuery,
+    BlameQuery, ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery,
+    RemovalChoice, RemoveQuery, RestoreRequest, SearchQuery, SettleRequest, SymlinkRequest,
+    TransferRequest, WriteQuery,
 };
 pub use search::{
     GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson, SearchResultJson,

@@ -162,6 +162,15 @@ pub struct SearchQuery {
     token: Option<IgnoredAny>,
 }
 
+/// The query of `GET /api/blame/{path}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BlameQuery {
+    /// Whether the parts of each line are wanted.
+    pub parts: bool,
+    token: Option<IgnoredAny>,
+}
+
 /// The query of `GET /api/log`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use yfs_engine::{
     actor::Actor,
-    content::{BlamedText, ContentDoc},
+    content::{BlamedText, ContentDoc, choose_word},
     path::VPath,
 };
 use yfs_vfs::{FsError, Op};
@@ -82,7 +82,7 @@ impl WorkspaceFs {
         let author = self.own_content_author().with_label("resolve");
         let settle = |doc: &mut ContentDoc| match words {
             [_] => Ok(doc.settle_places(&author)?.into_iter().collect()),
-            _ => Ok(doc.choose_word(index, words, keep, &author)?.into_iter().collect()),
+            _ => Ok(choose_word(doc, index, words, keep, &author)?.into_iter().collect()),
         };
         let by = Some(&author.actor);
         Ok(self.state().change_document(&id, by, ChangeEffect::Edit, settle)?.is_changed)

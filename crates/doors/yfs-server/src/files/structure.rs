@@ -3,8 +3,8 @@
 use yfs_engine::id::FileId;
 use yfs_vfs::{CopyOptions, MkdirOptions, MoveOptions};
 use yfs_wire::{
-    BlameLineJson, BlameList, MkdirRequest, RestoreRequest, RestoredJson, SymlinkRequest,
-    TransferRequest, TrashEntryJson, TrashList, VersionJson, VersionList,
+    BlameLineJson, BlameList, BlameQuery, MkdirRequest, RestoreRequest, RestoredJson,
+    SymlinkRequest, TransferRequest, TrashEntryJson, TrashList, VersionJson, VersionList,
 };
 
 use super::{Rest, parse_rest, range::ranged, read::set_content_headers};
@@ -98,10 +98,18 @@ pub(super) async fn versions(path: Rest, caller: RequestCaller) -> Result {
 }
 
 /// Answers `GET /api/blame/{path}`.
-pub(super) async fn blame(path: Rest, caller: RequestCaller) -> Result {
+pub(super) async fn blame(
+    path: Rest,
+    caller: RequestCaller,
+    QueryParameters(asked): QueryParameters<BlameQuery>,
+) -> Result {
     let path = parse_rest(path)?;
     let lines = apart(async { caller.confined().blame(&path) }).await?;
-    let lines = lines.iter().map(BlameLineJson::from).collect();
+    let lines = lines.iter().map(|line| {
+        let shown = BlameLineJson::from(line);
+        if asked.parts { shown.with_parts(line) } else { shown }
+    });
+    let lines = lines.collect();
     Ok(Json(BlameList { path: path.to_string(), lines }).into_response())
 }
 

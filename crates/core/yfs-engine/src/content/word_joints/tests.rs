@@ -6,7 +6,7 @@ use yrs::{ReadTxn as _, Text as _};
 
 use crate::{
     actor::{Actor, ActorKind},
-    content::{ContentBase, ContentDoc, RunAuthor},
+    content::{ContentBase, ContentDoc, RunAuthor, choose_word},
     gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     kind::ContentRoot,
@@ -210,12 +210,12 @@ fn one_group_of_words_is_decided_at_a_time() {
         let groups = doc.separated_words().expect("a usable document");
         let [first, second] = groups.as_slice() else { panic!("{groups:?}") };
         let all = second.words.join(" ");
-        let nothing = doc.choose_word(0, &["other".to_owned()], Some(0), &author);
+        let nothing = choose_word(doc, 0, &["other".to_owned()], Some(0), &author);
         assert_eq!(nothing, Ok(vec![]));
-        doc.choose_word(1, &second.words, None, &author).expect("kept");
+        choose_word(doc, 1, &second.words, None, &author).expect("kept");
         let left = doc.separated_words().expect("a usable document");
         assert_eq!(left.as_slice(), std::slice::from_ref(first));
-        doc.choose_word(0, &first.words, Some(1), &author).expect("kept");
+        choose_word(doc, 0, &first.words, Some(1), &author).expect("kept");
         assert_eq!(doc.separated_words(), Ok(vec![]));
         assert_eq!(doc.text().to_string(), format!("# t {}\n\n- a {all} b\n", first.words[1]));
         assert_eq!(doc.separate_words(), Ok(None));
