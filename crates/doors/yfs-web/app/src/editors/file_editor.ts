@@ -425,6 +425,7 @@ export class FileEditor implements EditorHandle {
     const { mountHistory } = await import('../history')
     const { workspace, id } = this.file
     takeSide('history')
+    this.side.hidden = false
     this.history = mountHistory({
       workspace,
       id,

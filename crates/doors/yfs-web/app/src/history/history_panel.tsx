@@ -1,12 +1,13 @@
 // The timeline of a file's versions.
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { X } from 'lucide'
 import type { EditorWorkspace, OpenDocument } from '../documents'
 import { plural, t } from '../language/translate'
 import { Icon } from '../look/icon'
 import { Ago, clockOf, dayOf } from '../trust/ago'
 import { AuthorFilter, AuthorMark, AuthorName, groupOf, type AuthorGroup } from '../trust/author'
+import { useFocus } from '../trust/focus'
 import { ChangeCounter, type ChangeCounts } from './change_counts'
 import { VersionDialog, type VersionPair } from './version_dialog'
 import { labelText } from './version_label'
@@ -172,10 +173,12 @@ export function HistoryPanel(options: HistoryOptions) {
   const [onlyNamed, setOnlyNamed] = useState(false)
   const [nShown, setShown] = useState(PAGE)
   const close = useRef<HTMLButtonElement>(null)
-  useLayoutEffect(() => close.current?.focus(), [])
+  const root = useRef<HTMLDivElement>(null)
+  useFocus(root, close)
   const shown = useDays(versions ?? [], group, onlyNamed)
   return (
     <div
+      ref={root}
       class="history-panel"
       onKeyDown={(event) => {
         if (event.key !== 'Escape' || pair !== null) return

@@ -1,7 +1,7 @@
 // What happens in the workspace, the latest first: what each person, agent and disk did to a file in
 // one go is one entry.
 
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { X } from 'lucide'
 import { plural, t } from '../language/translate'
 import { fullTime } from '../language/relative_time'
@@ -21,6 +21,7 @@ import {
   type AuthorGroup,
 } from './author'
 import { ChangeDialog } from './change_dialog'
+import { useFocus } from './focus'
 import { groupEntries, type LogGroup } from './log_groups'
 import { onSideTaken, takeSide } from './side'
 import './activity.css'
@@ -229,16 +230,12 @@ export function Activity(props: ActivityProps) {
 
 function ActivityAside(props: ActivityProps) {
   const { onClose } = props
+  const aside = useRef<HTMLElement>(null)
   const close = useRef<HTMLButtonElement>(null)
-  useLayoutEffect(() => {
-    const before = document.activeElement
-    close.current?.focus()
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus()
-    }
-  }, [])
+  useFocus(aside, close)
   return (
     <aside
+      ref={aside}
       class="activity"
       aria-label={t('Activity')}
       onKeyDown={(event) => {

@@ -68,12 +68,8 @@ function Place({ place, isReadOnly, onSettle, onOpen }: PlaceProps) {
             </span>
             <code>{word.text}</code>
             {isChoice && !isReadOnly && (
-              <button
-                type="button"
-                aria-label={t('Keep {word}', { word: word.text })}
-                onClick={() => onSettle(n)}
-              >
-                {t('Keep this')}
+              <button type="button" class="conflict-keep" onClick={() => onSettle(n)}>
+                {t('Keep {word}', { word: word.text })}
               </button>
             )}
           </li>
