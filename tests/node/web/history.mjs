@@ -102,7 +102,7 @@ await scenario(
     await of('ada').click()
     const before = await stage.yfs('cat', '/plan.md')
     await dialog.getByRole('button', { name: 'Restore this version' }).click()
-    await dialog.getByText('takes back changes of reviewer (agent) (1 line)').waitFor()
+    await dialog.getByText('takes back changes of agent reviewer (1 line) since').waitFor()
     assertEqual(await stage.yfs('cat', '/plan.md'), before, 'the file before the answer')
     await dialog.getByRole('button', { name: 'Restore', exact: true }).click()
     const restored = FIRST.replace('Listen first.', 'Ask every harbour twice.')

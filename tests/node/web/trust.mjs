@@ -104,11 +104,15 @@ async function readTrash(stage, page) {
   await entry('a.txt').getByText('now').waitFor()
   await trash.getByRole('searchbox').fill('B.MD')
   await until(async () => (await entries.count()) === 1, 'what was searched for')
-  await entry('b.md').getByRole('button', { name: /b\.md \/gone/ }).click()
+  await entry('b.md')
+    .getByRole('button', { name: /b\.md \/gone/ })
+    .click()
   await trash.locator('.trash-document .is-heading', { hasText: 'Gone' }).waitFor()
   await check(page, 'the trash')
   await trash.getByRole('searchbox').fill('')
-  await entry('c.png').getByRole('button', { name: /c\.png \/gone/ }).click()
+  await entry('c.png')
+    .getByRole('button', { name: /c\.png \/gone/ })
+    .click()
   await until(
     () => trash.locator('.trash-image').evaluate((image) => image.naturalWidth > 0),
     'the picture',

@@ -640,7 +640,7 @@ fn the_parts_of_a_line_are_in_the_order_of_its_text() {
     write_as(&workspace, "agent:bot", "/conf.ini", "timeout = 3000 s\nretries = 3\n\n");
     let lines = workspace.history().blame(&at("/conf.ini")).unwrap();
     let parts = lines.iter().map(|line| {
-        let actor = |share: usize| line.shares[share].actor.as_ref().unwrap().name().to_owned();
+        let actor = |share: usize| line.shares[share].actor.as_ref().unwrap().name.to_string();
         let parts = line.parts.iter().map(|part| (part.share.map(actor), part.n_chars));
         parts.collect::<Vec<_>>()
     });

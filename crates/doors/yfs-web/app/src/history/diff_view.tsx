@@ -128,6 +128,14 @@ export function DiffView({ before, after, hasBlocks }: DiffViewProps) {
           </div>
         ) : (
           <table class={`diff is-${form}`}>
+            {form === 'beside' && (
+              <colgroup>
+                <col class="diff-numbers" />
+                <col />
+                <col class="diff-numbers" />
+                <col />
+              </colgroup>
+            )}
             <tbody>
               {form === 'inline'
                 ? rows.map((row, n) => <InlineRow key={n} row={row} />)

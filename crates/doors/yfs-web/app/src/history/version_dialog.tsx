@@ -5,8 +5,9 @@ import { RotateCcw } from 'lucide'
 import { language, plural, t } from '../language/translate'
 import { Dialog } from '../look/dialog'
 import { Icon } from '../look/icon'
-import { clockOf, dayOf } from '../trust/ago'
+import { clockOf, dayOf, sinceWhen } from '../trust/ago'
 import { nameInText } from '../trust/author'
+import { actorInfo } from './actors'
 import type { ChangeCounter } from './change_counts'
 import { DiffView } from './diff_view'
 import type { HistoryOptions } from './history_panel'
@@ -101,17 +102,23 @@ function joined(names: string[]): string {
   return new Intl.ListFormat(language.peek(), { type: 'conjunction' }).format(names)
 }
 
+/** Returns a name for a list of authors: "Ben", "agent scout". */
+function authorText({ actor, isMine }: TakenBack): string {
+  if (isMine) return t('your own')
+  const { kind, name } = actorInfo(actor)
+  return kind === 'agent' ? t('agent {name}', { name }) : nameInText(actor)
+}
+
 /** Says what a restore takes back, whose, and since when. */
 function warningOf(taken: TakenBack[], since: number): string {
-  const says = taken.map(({ actor, isMine, lines }) => {
-    const name = isMine ? t('your own') : nameInText(actor)
-    if (lines === null) return name
-    return plural(lines, '{name} (1 line)', '{name} ({n} lines)', { name })
+  const says = taken.map((one) => {
+    const name = authorText(one)
+    if (one.lines === null) return name
+    return plural(one.lines, '{name} (1 line)', '{name} ({n} lines)', { name })
   })
-  const when = `${dayOf(since)}, ${clockOf(since)}`
-  return t('This takes back changes of {names}, all that came after {when}.', {
+  return t('This takes back changes of {names} since {when}.', {
     names: joined(says),
-    when,
+    when: sinceWhen(since),
   })
 }
 

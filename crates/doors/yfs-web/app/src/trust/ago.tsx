@@ -55,3 +55,13 @@ export function dayOf(at: number, today = Date.now()): string {
 /** Returns the time of the day. */
 export const clockOf = (at: number): string =>
   new Date(at).toLocaleTimeString(language.peek(), { hour: '2-digit', minute: '2-digit' })
+
+/** Returns a time as it stands behind "since": the clock, the day of the week, or the date. */
+export function sinceWhen(at: number, now = Date.now()): string {
+  const days = Math.round((startOfDay(now) - startOfDay(at)) / 86_400_000)
+  if (days === 0) return clockOf(at)
+  if (days < 7) {
+    return new Date(at).toLocaleDateString(language.peek(), { weekday: 'long' })
+  }
+  return new Date(at).toLocaleDateString(language.peek(), { dateStyle: 'long' })
+}

@@ -5,10 +5,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { t } from '../language/translate'
 import { Dialog } from '../look/dialog'
 import type { Session } from '../session/workspace'
-import { report } from '../shell/message'
 import type { PanelProps } from '../shell/panels'
 import { open } from '../shell/view_state'
 import { conflicts, readConflicts, type Conflict } from './conflict_count'
+import { useFailures } from './failure'
 import { NameConflicts } from './name_conflicts'
 import { conflictUrl, WordConflicts } from './word_conflicts'
 import './conflicts_panel.css'
@@ -20,20 +20,23 @@ const REMOVALS = ['removed', 'stranded']
 
 function Removal({ session, conflict }: { session: Session; conflict: Conflict }) {
   const { path, detail } = conflict
-  const decide = (removal: 'restore' | 'delete') =>
-    void report(
-      session.call('POST', conflictUrl(path), { removal }).then(() => session.refresh()),
-    ).then(() => report(readConflicts(session)))
+  const { alert, attempt } = useFailures()
+  const decide = async (removal: 'restore' | 'delete') => {
+    await attempt(session.call('POST', conflictUrl(path), { removal }))
+    await session.refresh()
+    await readConflicts(session)
+  }
   return (
     <article class="conflict" aria-label={path}>
       <h4>{path}</h4>
       <p class="faint">{detail}</p>
+      {alert}
       {!session.readOnly && (
         <div class="conflict-actions">
-          <button type="button" onClick={() => decide('restore')}>
+          <button type="button" onClick={() => void decide('restore')}>
             {t('Restore it with the change')}
           </button>
-          <button type="button" onClick={() => decide('delete')}>
+          <button type="button" onClick={() => void decide('delete')}>
             {t('Leave it in the trash')}
           </button>
         </div>
@@ -57,8 +60,9 @@ function Other({ conflict, onOpen }: { conflict: Conflict; onOpen: (path: string
 
 export function ConflictsPanel({ session, onClose }: PanelProps) {
   const [isRead, setRead] = useState(false)
+  const { alert, attempt } = useFailures()
   const listing = session.entries.value
-  useEffect(() => void report(readConflicts(session)).then(() => setRead(true)), [listing])
+  useEffect(() => void attempt(readConflicts(session)).then(setRead), [listing])
   const all = conflicts.value ?? []
   const of = (test: (kind: string) => boolean) => all.filter(({ kind }) => test(kind))
   const show = (path: string, line: number | null = null) => {
@@ -71,6 +75,7 @@ export function ConflictsPanel({ session, onClose }: PanelProps) {
   return (
     <Dialog title={t('Conflicts')} form="wide" onClose={onClose}>
       <div class="conflicts">
+        {alert}
         {!isRead && all.length === 0 && <p class="empty">{t('Looking for conflicts…')}</p>}
         <NameConflicts session={session} onOpen={show} />
         {words.length > 0 && (

@@ -5,10 +5,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { readVersion, listVersions } from '../history/versions_api'
 import { plural, t } from '../language/translate'
 import type { Session, TreeEntry } from '../session/workspace'
-import { report } from '../shell/message'
 import { join, nameOf, parentOf } from '../tree/tree_model'
 import { Ago } from './ago'
 import { AuthorMark, nameInText } from './author'
+import { useFailures } from './failure'
 import { sizeText } from './size'
 
 const MAX_TEXT = 4000
@@ -96,11 +96,12 @@ interface SideProps {
 function Side({ session, group, entry, onOpen }: SideProps) {
   const { path, size, mtime } = entry
   const facts = useFacts(session, entry)
+  const { alert, attempt } = useFailures()
   const shown = nameOf(path)
   const [name, setName] = useState(() => freeName(session, group.directory, group.name))
   const rename = (event: Event) => {
     event.preventDefault()
-    if (name.trim() !== '') void report(session.move(path, join(group.directory, name.trim())))
+    if (name.trim() !== '') void attempt(session.move(path, join(group.directory, name.trim())))
   }
   return (
     <li class="conflict-side">
@@ -124,6 +125,7 @@ function Side({ session, group, entry, onOpen }: SideProps) {
         <Ago at={mtime} /> · {sizeText(size)}
       </span>
       <Content entry={entry} facts={facts} />
+      {alert}
       {!session.readOnly && (
         <form class="conflict-actions" onSubmit={rename}>
           <input
@@ -136,7 +138,7 @@ function Side({ session, group, entry, onOpen }: SideProps) {
           <button
             type="button"
             aria-label={t('Move {name} to the trash', { name: shown })}
-            onClick={() => void report(session.trash(path))}
+            onClick={() => void attempt(session.trash(path))}
           >
             {t('Trash')}
           </button>

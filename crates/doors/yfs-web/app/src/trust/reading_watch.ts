@@ -9,7 +9,7 @@ import { diffRows } from '../history/text_diff'
 import { readVersion } from '../history/versions_api'
 import { language, plural, t } from '../language/translate'
 import { claimsOf } from '../session/token'
-import { clockOf, dayOf } from './ago'
+import { sinceWhen } from './ago'
 import { nameInText } from './author'
 import { ChangeDialog } from './change_dialog'
 import { FreshBlocks } from './fresh_blocks'
@@ -31,14 +31,20 @@ const N_ENTRIES = 100
 
 type Version = LogEntry & { version: number }
 
-/** Counts the places at which two texts differ. */
+/** Counts the places at which two texts differ: each changed line, and what came or went at once. */
 function countPlaces(before: string, after: string): number {
-  const isChange = diffRows(before, after).map(({ kind }) => kind === 'added' || kind === 'removed')
-  return isChange.filter((is, n) => is && isChange[n - 1] !== true).length
+  let n = 0
+  let [removed, added] = [0, 0]
+  for (const { kind } of [...diffRows(before, after), { kind: 'same' }]) {
+    if (kind === 'removed') removed += 1
+    else if (kind === 'added') added += 1
+    else {
+      n += removed + added === 0 ? 0 : Math.max(1, Math.min(removed, added))
+      removed = added = 0
+    }
+  }
+  return n
 }
-
-const isToday = (at: number) => new Date(at).toDateString() === new Date().toDateString()
-const sinceText = (at: number) => (isToday(at) ? clockOf(at) : `${dayOf(at)}, ${clockOf(at)}`)
 
 class ReadingWatch {
   private readonly fresh: FreshBlocks
@@ -127,7 +133,7 @@ class ReadingWatch {
     }
     const names = [...new Set(news.map(({ actor }) => nameInText(actor)))]
     const name = new Intl.ListFormat(language.peek(), { type: 'conjunction' }).format(names)
-    const time = sinceText(seen.at)
+    const time = sinceWhen(seen.at)
     const text = plural(
       n,
       '{name} changed 1 place since {time}.',

@@ -7,11 +7,11 @@ import { Dialog } from '../look/dialog'
 import { Icon } from '../look/icon'
 import type { FileRow } from '../documents'
 import type { Session, TrashEntry } from '../session/workspace'
-import { report } from '../shell/message'
 import type { PanelProps } from '../shell/panels'
 import { nameOf, parentOf } from '../tree/tree_model'
 import { Ago } from './ago'
 import { AuthorName } from './author'
+import { useFailures, type Failures } from './failure'
 import { sizeText } from './size'
 import { TrashPreview } from './trash_preview'
 import './trash_panel.css'
@@ -109,16 +109,20 @@ function Details({
   )
 }
 
-function useTrash(session: Session): [TrashEntry[] | null, () => Promise<boolean>] {
+function useTrash(
+  session: Session,
+  attempt: Failures['attempt'],
+): [TrashEntry[] | null, () => Promise<void>] {
   const [entries, setEntries] = useState<TrashEntry[] | null>(null)
-  const load = () => report(session.listTrash().then(setEntries))
+  const load = () => session.listTrash().then(setEntries)
   const listing = session.entries.value
-  useEffect(() => void load(), [listing])
+  useEffect(() => void attempt(load()), [listing])
   return [entries, load]
 }
 
 export function TrashPanel({ session, onClose }: PanelProps) {
-  const [entries, load] = useTrash(session)
+  const { alert, attempt } = useFailures()
+  const [entries, load] = useTrash(session, attempt)
   const [words, setWords] = useState('')
   const [shownId, setShown] = useState<string | null>(null)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
@@ -128,13 +132,12 @@ export function TrashPanel({ session, onClose }: PanelProps) {
   }, [entries, words])
   const shown = entries?.find(({ id }) => id === shownId) ?? null
   const restore = async (ids: string[], to?: string) => {
-    await report(
-      (async () => {
-        for (const id of ids) await session.restore(id, to)
-      })(),
-    )
-    setChosen(new Set())
-    await load()
+    const restoreAll = async () => {
+      for (const id of ids) await session.restore(id, to)
+      setChosen(new Set())
+      await load()
+    }
+    await attempt(restoreAll())
   }
   const choose = (id: string, isChosen: boolean) => {
     const next = new Set(chosen)
@@ -160,6 +163,7 @@ export function TrashPanel({ session, onClose }: PanelProps) {
           </button>
         )}
       </div>
+      {alert}
       {entries === null && <p class="empty">{t('Loading…')}</p>}
       {entries?.length === 0 && (
         <p class="empty">

@@ -4,9 +4,9 @@ import { useEffect, useState } from 'preact/hooks'
 import { t } from '../language/translate'
 import { fileUrl } from '../session/file_url'
 import type { Session } from '../session/workspace'
-import { report } from '../shell/message'
 import { AuthorMark, nameInText } from './author'
 import { conflicts, readConflicts } from './conflict_count'
+import { useFailures } from './failure'
 
 /** Returns the address at which the conflicts of a file are decided. */
 export const conflictUrl = (path: string): string =>
@@ -91,21 +91,23 @@ export interface WordConflictsProps {
 }
 
 export function WordConflicts({ session, path, onOpen }: WordConflictsProps) {
+  const { alert, attempt } = useFailures()
   const [places, setPlaces] = useState<WordPlace[] | null>(null)
   const load = async () => {
     const response = await session.call('GET', conflictUrl(path))
     setPlaces(((await response.json()) as { places: WordPlace[] }).places)
   }
-  useEffect(() => void report(load()), [path, conflicts.value])
+  useEffect(() => void attempt(load()), [path, conflicts.value])
   const settle = async (place: number, keep: number | null) => {
     const words = places![place]!.words.map(({ text }) => text)
-    await report(session.call('POST', conflictUrl(path), { place, words, keep }))
-    await report(load())
-    await report(readConflicts(session))
+    const post = session.call('POST', conflictUrl(path), { place, words, keep })
+    if (!(await attempt(post))) return
+    await attempt(load().then(() => readConflicts(session)))
   }
   return (
     <article class="conflict" aria-label={path}>
       <h4>{path}</h4>
+      {alert}
       {places === null && <p class="faint">{t('Loading…')}</p>}
       {places?.map((place, n) => (
         <Place
