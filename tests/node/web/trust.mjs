@@ -203,9 +203,10 @@ async function watchReading(stage, page) {
   const seen = () =>
     page.evaluate(() => {
       const key = Object.keys(localStorage).find((name) => name.startsWith('yfs:seen:'))
-      return key === undefined ? 0 : Object.keys(JSON.parse(localStorage.getItem(key))).length
+      return key === undefined ? '' : localStorage.getItem(key)
     })
-  await until(async () => (await seen()) > 0, 'the version that was seen')
+  const plan = await page.evaluate(() => new URLSearchParams(location.hash.split('?')[1]).get('id'))
+  await until(async () => (await seen()).includes(plan), 'the version that was seen')
   const edit = (actor, old, text) =>
     stage.yfs('--actor', actor, 'edit', '/notes/plan.md', '--old', old, '--new', text)
   const news = page.locator('.editor-notice.is-news')
@@ -225,11 +226,13 @@ async function watchReading(stage, page) {
   assertEqual(await news.count(), 0, 'the bar after its button')
 
   // A person is news only to one who was away.
+  const before = await seen()
   await edit('human:ben', 'Text 5.', 'Text 5, of ben.')
   await until(async () => (await textOf(page)).includes('Text 5, of ben.'), 'the edit of ben')
+  await until(async () => (await seen()) !== before, 'the edit that was seen')
+  assertEqual(await news.count(), 0, 'no bar for a person')
   await row(page, '/log.txt').click()
   await shows(page, 'text')
-  assertEqual(await news.count(), 0, 'no bar for a person')
   await edit('human:ben', 'Text 0.', 'Text 0, of ben.')
   await row(page, '/notes/plan.md').click()
   await shows(page, 'richtext')

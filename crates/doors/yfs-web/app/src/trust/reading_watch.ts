@@ -152,6 +152,8 @@ class ReadingWatch {
   }
 
   private dismiss(newest: Version): void {
+    // An answer that is on its way does not know of it.
+    this.nChecks += 1
     this.notice?.remove()
     this.notice = null
     rememberSeen(this.options.workspace.id, this.options.id, newest.version)
