@@ -103,13 +103,15 @@ await scenario(
 
     // The feed tells people and agents apart, and shows what comes while it is open.
     await ben.getByRole('button', { name: 'Activity' }).click()
-    await ben.locator('.activity li', { hasText: '/notes/list.txt' }).first().waitFor()
+    await ben.locator('.activity li', { hasText: 'list.txt' }).first().waitFor()
     await ana.click('.cm-content')
     await ana.keyboard.press('Control+End')
     await ana.keyboard.type('Noon\n')
-    await ben.locator('.activity li', { hasText: 'edited /log.txt' }).waitFor()
+    const ofLog = ben.locator('.activity li', { hasText: 'log.txt' })
+    await ofLog.filter({ hasText: 'edited, ' }).waitFor()
     await stage.yfs('append', '/log.txt', '--content', 'Tuesday\n', '--actor', 'agent:reviewer')
-    await ben.locator('.activity li', { hasText: 'reviewer (agent)' }).first().waitFor()
+    const ofAgent = ofLog.filter({ hasText: 'reviewer' })
+    await ofAgent.locator('[data-kind="agent"]').waitFor()
 
     // A long file is printed whole, and without what lies around it.
     await row(ana, '/notes/long.md').click()
@@ -136,10 +138,10 @@ await scenario(
     await stage.yfs('sync', '--workspace', copy)
     rmSync(copy, { recursive: true })
     await ana.getByRole('button', { name: 'same name' }).click()
-    const settle = ana.getByRole('dialog', { name: 'Files of one name' })
+    const settle = ana.getByRole('dialog', { name: 'Conflicts' })
     await settle.getByRole('textbox').last().fill('other.txt')
     await settle.getByRole('button', { name: 'Rename' }).last().click()
-    await settle.getByText('Settled').waitFor()
+    await settle.getByText('No conflicts').waitFor()
     await settle.getByRole('button', { name: 'Close' }).click()
     await row(ben, '/other.txt').waitFor()
     await ana.getByRole('button', { name: 'same name' }).waitFor({ state: 'detached' })

@@ -133,6 +133,11 @@ fn the_history_names_authors_and_restores() {
 }
 
 #[test]
+fn activity_trash_conflicts_and_news_are_told_and_settled() {
+    play("trust.mjs", &[]);
+}
+
+#[test]
 fn a_document_that_the_schema_cannot_build_is_not_bound() {
     play("unfit.mjs", &[]);
 }

@@ -67,6 +67,7 @@ mod typing_marks;
 mod typing_runs;
 mod version;
 mod version_alignment;
+mod word_choice;
 mod word_joints;
 mod writer;
 mod writer_ids;
@@ -104,6 +105,7 @@ pub use self::{
     timeline::{PastVersion, Timeline},
     typing_marks::{MAX_RUN_MS, TypingMark},
     version::{Version, VersionError},
+    word_choice::choose_word,
     word_joints::SeparatedWords,
     writer_ids::ids_of_writer,
 };

@@ -61,6 +61,7 @@ pub mod trash;
 pub mod undo;
 pub mod version_thinning;
 pub mod versions;
+pub mod word_conflicts;
 
 pub use self::{
     compact::Maintenance, document::Documents, history::History, nodes::Nodes, trash::Trash,

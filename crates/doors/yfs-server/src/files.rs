@@ -5,6 +5,7 @@
 //! work is lost).
 
 mod conditions;
+mod conflicts;
 mod list;
 mod log;
 mod range;
@@ -52,7 +53,10 @@ pub(crate) fn routes() -> Router<ServerState> {
         .route("/api/copy", post(structure::copy))
         .route("/api/symlink", post(structure::symlink))
         .route("/api/trash", get(structure::trash))
+        .route("/api/trash/{id}", get(structure::trashed_content))
         .route("/api/restore", post(structure::restore))
+        .route("/api/conflicts", get(conflicts::list))
+        .route("/api/conflicts/{*path}", get(conflicts::words).post(conflicts::settle))
         .route("/api/versions/{*path}", get(structure::versions))
         .route("/api/blame/{*path}", get(structure::blame))
         .layer(DefaultBodyLimit::max(MAX_PATHS_LEN))

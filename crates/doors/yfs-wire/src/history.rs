@@ -122,6 +122,31 @@ pub struct BlameLineJson<T = UnixMillis> {
     pub version: Option<u64>,
     /// All authors of the line.
     pub shares: Vec<BlameShareJson<T>>,
+    /// The parts of the text in their order, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", ts(skip))]
+    pub parts: Vec<BlamePartJson>,
+}
+
+/// A part of a line that one author wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "BlamePart"))]
+pub struct BlamePartJson {
+    /// The index of the author's share; null if no author is recorded.
+    pub share: Option<usize>,
+    /// The number of characters.
+    pub chars: usize,
+}
+
+impl<T> BlameLineJson<T> {
+    /// Returns the line with the parts of its text.
+    #[must_use]
+    pub fn with_parts(mut self, line: &BlameLine) -> Self {
+        let parts = line.parts.iter();
+        self.parts =
+            parts.map(|part| BlamePartJson { share: part.share, chars: part.n_chars }).collect();
+        self
+    }
 }
 
 /// A share that one author has in a line.
@@ -213,6 +238,7 @@ impl<T: From<Millis>> From<&BlameLine> for BlameLineJson<T> {
             at: line.at.map(T::from),
             version: line.version,
             shares: line.shares.iter().map(BlameShareJson::from).collect(),
+            parts: Vec::new(),
         }
     }
 }

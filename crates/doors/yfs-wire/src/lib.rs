@@ -63,23 +63,25 @@ pub use artifact_service::{ArtifactReference, ArtifactRequest, ArtifactResponse,
 pub use camel_case::camel_case_keys;
 pub use change::{ChangeJson, ChangeType};
 pub use history::{
-    AnchorJson, BlameLineJson, BlameList, BlameShareJson, LogEntryJson, LogList, RedactionJson,
-    RedactionReportJson, VersionJson, VersionList,
+    AnchorJson, BlameLineJson, BlameList, BlamePartJson, BlameShareJson, LogEntryJson, LogList,
+    RedactionJson, RedactionReportJson, VersionJson, VersionList,
 };
 pub use node_kind::NodeKindJson;
 pub use peer::{PeerJson, PeerList, PeerPresenceJson};
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson, SecretText};
 pub use request::{
-    ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery, RemoveQuery,
-    RestoreRequest, SearchQuery, SymlinkRequest, TransferRequest, WriteQuery,
+    BlameQuery, ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery,
+    RemovalChoice, RemoveQuery, RestoreRequest, SearchQuery, SettleRequest, SymlinkRequest,
+    TransferRequest, WriteQuery,
 };
 pub use search::{
     GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson, SearchResultJson,
 };
 pub use stat::{DirectoryListing, EntryJson, StatJson, TreeEntryJson, TreeJson};
 pub use status::{
-    ConflictJson, DocumentInfoJson, ProfileReportJson, QuarantinedJson, WorkspaceStatsJson,
+    ConflictJson, ConflictList, ConflictWordJson, DocumentInfoJson, ProfileReportJson,
+    QuarantinedJson, WordConflictJson, WordConflictList, WorkspaceStatsJson,
 };
 pub use thread::{
     ArchivedThreadJson, CreateThreadRequest, ForkThreadRequest, RemovedThreadJson,

@@ -53,6 +53,36 @@ pub struct RestoreRequest {
     pub to: Option<String>,
 }
 
+/// The body of `POST /api/conflicts/{path}`: the decision about a conflict of words, or, with
+/// `removal`, about a removal beside a change.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SettleRequest {
+    /// The index of the place in the list of the file, from 0. Of several places with the same
+    /// words, it is this one or the next.
+    #[serde(default)]
+    pub place: usize,
+    /// The words of the place. One word that mixes the changes of two writers is accepted.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// The index of the word to keep, from 0; null keeps all.
+    pub keep: Option<usize>,
+    /// Whether what was removed is restored, or stays in the trash.
+    pub removal: Option<RemovalChoice>,
+}
+
+/// The decision about a file that one writer removed and another changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum RemovalChoice {
+    /// It is restored, with the change.
+    Restore,
+    /// It stays in the trash.
+    Delete,
+}
+
 /// The body of `PATCH /api/files/{path}`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -132,6 +162,15 @@ pub struct SearchQuery {
     token: Option<IgnoredAny>,
 }
 
+/// The query of `GET /api/blame/{path}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BlameQuery {
+    /// Whether the parts of each line are wanted.
+    pub parts: bool,
+    token: Option<IgnoredAny>,
+}
+
 /// The query of `GET /api/log`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -140,6 +179,8 @@ pub struct LogQuery {
     pub path: Option<String>,
     /// The greatest number of changes.
     pub limit: Option<usize>,
+    /// The number of latest changes to leave out.
+    pub skip: usize,
     token: Option<IgnoredAny>,
 }
 

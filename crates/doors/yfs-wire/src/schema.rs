@@ -42,6 +42,8 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<LogList>(generator);
     add::<SearchResultJson>(generator);
     add::<TrashList>(generator);
+    add::<ConflictList>(generator);
+    add::<WordConflictList>(generator);
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);
     add::<PeerList>(generator);
@@ -63,6 +65,7 @@ fn add_requests(generator: &mut SchemaGenerator) {
     add::<TransferRequest>(generator);
     add::<SymlinkRequest>(generator);
     add::<RestoreRequest>(generator);
+    add::<SettleRequest>(generator);
     add::<EditRequest>(generator);
     add::<CreateThreadRequest>(generator);
     add::<ForkThreadRequest>(generator);

@@ -5,6 +5,7 @@ use yfs::workspace::{
     conflicts::ConflictReport,
     document::{DocumentInfo, ProfileReport},
     stats::WorkspaceStats,
+    word_conflicts::WordConflict,
 };
 use yfs_engine::kind::{ContentRoot, FileCategory, profile_name};
 use yfs_store::QuarantinedUpdate;
@@ -14,7 +15,8 @@ use crate::time::UnixMillis;
 
 /// A conflict that a person should decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "Conflict"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS), ts(rename = "Conflict"))]
+#[cfg_attr(feature = "schema", schemars(rename = "Conflict"))]
 pub struct ConflictJson {
     /// The kind of conflict, such as `name`, `late` or `unsettled`.
     pub kind: &'static str,
@@ -24,6 +26,47 @@ pub struct ConflictJson {
     pub path: String,
     /// The explanation.
     pub detail: String,
+}
+
+/// The answer of `GET /api/conflicts`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Conflicts"))]
+pub struct ConflictList {
+    /// The conflicts.
+    pub conflicts: Vec<ConflictJson>,
+}
+
+/// The answer of `GET /api/conflicts/{path}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WordConflicts"))]
+pub struct WordConflictList {
+    /// The path of the file.
+    pub path: String,
+    /// The places with words of several writers.
+    pub places: Vec<WordConflictJson>,
+}
+
+/// A place of a text with words of several writers who did not know of each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WordConflict"))]
+pub struct WordConflictJson {
+    /// The number of the line, from 1.
+    pub line: usize,
+    /// The text of the line.
+    pub text: String,
+    /// The words, in the order of the text. One alone mixes the changes of its writers: it can be
+    /// accepted, or edited.
+    pub words: Vec<ConflictWordJson>,
+}
+
+/// A word of a conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ConflictWord"))]
+pub struct ConflictWordJson {
+    /// The word.
+    pub text: String,
+    /// Its writers, if they are recorded.
+    pub actors: Vec<String>,
 }
 
 /// What an editor needs to open a file.
@@ -106,6 +149,16 @@ impl From<&ConflictReport> for ConflictJson {
             path: conflict.path.clone(),
             detail: conflict.detail.clone(),
         }
+    }
+}
+
+impl From<&WordConflict> for WordConflictJson {
+    fn from(conflict: &WordConflict) -> Self {
+        let words = conflict.words.iter().map(|word| ConflictWordJson {
+            text: word.text.clone(),
+            actors: word.actors.iter().map(ToString::to_string).collect(),
+        });
+        Self { line: conflict.line, text: conflict.text.clone(), words: words.collect() }
     }
 }
 

@@ -39,6 +39,17 @@ pub struct BlameLine {
     pub version: Option<u64>,
     /// The shares of all runs: in order of their first character, then those without one.
     pub shares: Vec<BlameShare>,
+    /// The parts of the text, in order, without the end of the line.
+    pub parts: Vec<BlamePart>,
+}
+
+/// A part of a line that one run of edits wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlamePart {
+    /// The index of the run's share in the shares of the line; `None` if no run is recorded.
+    pub share: Option<usize>,
+    /// The number of characters.
+    pub n_chars: usize,
 }
 
 /// The share of one run of edits in a line.
@@ -114,11 +125,16 @@ fn divide_pieces(blamed: &BlamedText, versions: &HashMap<ItemId, u64>) -> Vec<Bl
         while pieces.get(first).is_some_and(|piece| piece.range.end <= start) {
             first += 1;
         }
-        let mut shares = LineShares { versions, shares: Vec::new() };
+        let mut shares = LineShares { versions, shares: Vec::new(), parts: Vec::new() };
+        let mut done = start;
         for piece in pieces[first..].iter().take_while(|piece| piece.range.start < counted) {
             let part = piece.range.start.max(start)..piece.range.end.min(counted);
+            shares.add_part(None, &text[done..part.start.max(done)]);
+            shares.add_part(piece.run, &text[part.clone()]);
+            done = part.end;
             shares.add(piece.run, piece.author.as_ref(), text[part].chars().count());
         }
+        shares.add_part(None, &text[done..counted.max(done)]);
         let is_last = end == text.len() && !line.ends_with('\n');
         while let Some(touch) =
             touches.next_if(|touch| touch.at < end || is_last && touch.at == end)
@@ -135,6 +151,8 @@ fn divide_pieces(blamed: &BlamedText, versions: &HashMap<ItemId, u64>) -> Vec<Bl
 struct LineShares<'a> {
     versions: &'a HashMap<ItemId, u64>,
     shares: Vec<(Option<ItemId>, BlameShare)>,
+    /// The run and the number of characters of each part of the text.
+    parts: Vec<(Option<ItemId>, usize)>,
 }
 
 impl LineShares<'_> {
@@ -153,9 +171,22 @@ impl LineShares<'_> {
         self.shares.push((run, share));
     }
 
+    fn add_part(&mut self, run: Option<ItemId>, text: &str) {
+        let n_chars = text.trim_end_matches(['\r', '\n']).chars().count();
+        match self.parts.last_mut() {
+            _ if n_chars == 0 => {}
+            Some(last) if last.0 == run => last.1 += n_chars,
+            _ => self.parts.push((run, n_chars)),
+        }
+    }
+
     fn into_line(self, number: usize, text: &str) -> BlameLine {
-        let shares = self.shares.into_iter().map(|(_, share)| share).collect();
-        let shares = without_edits_before_the_text(shares);
+        let (shares, parts) = (without_edits_before_the_text(self.shares), self.parts);
+        let share_of = |run| shares.iter().position(|(other, _)| run == *other);
+        let parts = parts.into_iter();
+        let parts = parts.map(|(run, n_chars)| BlamePart { share: share_of(run), n_chars });
+        let parts = parts.collect();
+        let shares: Vec<BlameShare> = shares.into_iter().map(|(_, share)| share).collect();
         // Versions are in order of what their writers knew, so a wrong clock changes little.
         let last = shares.iter().max_by_key(|share| (share.version, share.at));
         BlameLine {
@@ -165,16 +196,19 @@ impl LineShares<'_> {
             at: last.and_then(|share| share.at),
             version: last.and_then(|share| share.version),
             shares,
+            parts,
         }
     }
 }
 
 /// Removes the edits that left no text and are older than all text of the line: what they edited is
 /// gone as well.
-fn without_edits_before_the_text(mut shares: Vec<BlameShare>) -> Vec<BlameShare> {
-    let oldest = shares.iter().filter(|share| share.n_chars > 0);
-    if let Some(oldest) = oldest.map(|share| (share.version, share.at)).min() {
-        shares.retain(|share| share.n_chars > 0 || (share.version, share.at) > oldest);
+fn without_edits_before_the_text(
+    mut shares: Vec<(Option<ItemId>, BlameShare)>,
+) -> Vec<(Option<ItemId>, BlameShare)> {
+    let oldest = shares.iter().filter(|(_, share)| share.n_chars > 0);
+    if let Some(oldest) = oldest.map(|(_, share)| (share.version, share.at)).min() {
+        shares.retain(|(_, share)| share.n_chars > 0 || (share.version, share.at) > oldest);
     }
     shares
 }

@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use yfs_engine::{
     actor::Actor,
     content::{BlobVersion, ContentDoc, RunAuthor},
@@ -132,6 +133,34 @@ impl Trash<'_> {
         })?;
         let path = self.state.main.read().tree().path_of(id);
         path.ok_or_else(|| WorkspaceError::NoFile(id.clone()))
+    }
+
+    /// Returns the content of a file that is in the trash, or in a directory that is.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`NoFile`](WorkspaceError::NoFile) if there is no such file in the trash.
+    pub fn content(&self, id: &FileId) -> Result<Bytes> {
+        self.state.refresh()?;
+        let no_file = || WorkspaceError::NoFile(id.clone());
+        let row = {
+            let main = self.state.main.read();
+            let is_in_trash =
+                main.tree().node(id).is_some_and(|node| node.path_in_trash().is_some());
+            let entry = main.files().get(id).filter(|_| is_in_trash).ok_or_else(no_file)?;
+            entry.row.clone()
+        };
+        if row.kind != NodeKind::File {
+            return Err(no_file());
+        }
+        match (&row.link, &row.blob) {
+            (Some(target), _) => Ok(target.to_string().into()),
+            (None, Some(blob)) => Ok(self.state.store.read_blob(&blob.hash, 0..blob.size)?.into()),
+            (None, None) => {
+                let text = self.state.texts.read_once(self.state, id)?;
+                Ok(Bytes::copy_from_slice(text.content.as_bytes()))
+            }
+        }
     }
 
     /// Reports whether the workspace still has an object: it is visible, or in the trash.

@@ -634,6 +634,22 @@ fn the_last_writer_of_a_line_is_its_author() {
 }
 
 #[test]
+fn the_parts_of_a_line_are_in_the_order_of_its_text() {
+    let workspace = create();
+    write_as(&workspace, "human:zoe", "/conf.ini", "timeout = 30\nretries = 3\n");
+    write_as(&workspace, "agent:bot", "/conf.ini", "timeout = 3000 s\nretries = 3\n\n");
+    let lines = workspace.history().blame(&at("/conf.ini")).unwrap();
+    let parts = lines.iter().map(|line| {
+        let actor = |share: usize| line.shares[share].actor.as_ref().unwrap().name.to_string();
+        let parts = line.parts.iter().map(|part| (part.share.map(actor), part.n_chars));
+        parts.collect::<Vec<_>>()
+    });
+    let [zoe, bot] = ["zoe", "bot"].map(|name| Some(name.to_owned()));
+    let expected = [vec![(zoe.clone(), 10), (bot, 6)], vec![(zoe, 11)], vec![]];
+    assert_eq!(parts.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_deletion_within_a_line_makes_its_writer_the_last_one() {
     for path in ["/a.txt", "/a.md"] {
         check_authors(

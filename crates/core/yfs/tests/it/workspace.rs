@@ -87,6 +87,22 @@ fn restoring_reverses_a_purge() {
 }
 
 #[test]
+fn a_file_in_the_trash_is_read_where_it_is() {
+    let workspace = create();
+    put(&workspace, "/a/one.txt", "1");
+    put(&workspace, "/two.bin", "2\0\u{1}");
+    let id = |path| now(workspace.fs().stat(&at(path))).unwrap().id;
+    let [directory, one, two] = ["/a", "/a/one.txt", "/two.bin"].map(id);
+    assert!(workspace.trash().content(&one).is_err(), "it is no file in the trash");
+    rm(&workspace, "/a");
+    rm(&workspace, "/two.bin");
+    assert_eq!(&*workspace.trash().content(&one).unwrap(), b"1");
+    assert_eq!(&*workspace.trash().content(&two).unwrap(), b"2\0\x01");
+    assert!(workspace.trash().content(&directory).is_err());
+    assert_eq!(workspace.trash().list().unwrap().len(), 2);
+}
+
+#[test]
 fn unknown_ids_and_visible_files_are_refused_by_the_trash() {
     let workspace = create();
     put(&workspace, "/a.txt", "1");
@@ -138,6 +154,41 @@ fn a_stale_base_merges_with_what_others_wrote() {
     let text = "one\ntwo\nTHREE\n";
     now(workspace.fs().write(&at("/a.txt"), text.into(), &options)).unwrap();
     assert_eq!(cat(&workspace, "/a.txt"), "ONE\ntwo\nTHREE\n");
+}
+
+/// Each word of a conflict has its writer, and each place is settled by itself.
+#[test]
+fn words_in_conflict_have_writers_and_are_settled_one_by_one() {
+    for path in ["/a.txt", "/a.md"] {
+        let workspace = create();
+        put(&workspace, path, "one 30 a\n\ntwo 30 b\n");
+        let read = now(workspace.fs().read(&at(path))).unwrap();
+        let [ana, ben] = ["human:ana", "human:ben"]
+            .map(|actor| workspace.fs_for(actor.parse::<Actor>().unwrap()));
+        let write = |fs: &yfs::WorkspaceFs, text: &'static str| {
+            let base = Some(VersionBase::Version(read.version.clone()));
+            let options = WriteOptions { base, ..WriteOptions::default() };
+            now(fs.write(&at(path), text.into(), &options)).unwrap();
+        };
+        write(&ana, "one 45 a\n\ntwo 45 b\n");
+        write(&ben, "one 60 a\n\ntwo 60 b\n");
+        let listed = ana.word_conflicts(&at(path)).unwrap();
+        let [first, second] = listed.as_slice() else { panic!("{listed:?}") };
+        assert_eq!((first.line, second.line), (1, 3));
+        for word in first.words.iter().chain(&second.words) {
+            let writer = if word.text == "45" { "human:ana" } else { "human:ben" };
+            assert_eq!(word.actors, [writer.parse::<Actor>().unwrap()], "{word:?}");
+        }
+        let texts: Vec<String> = second.words.iter().map(|word| word.text.clone()).collect();
+        assert!(!ben.settle_words(&at(path), 0, &["7".to_owned(), "8".to_owned()], None).unwrap());
+        assert!(ben.settle_words(&at(path), 1, &texts, None).unwrap());
+        let left = ana.word_conflicts(&at(path)).unwrap();
+        assert_eq!(left.as_slice(), std::slice::from_ref(first));
+        assert!(ben.settle_words(&at(path), 0, &texts, Some(0)).unwrap());
+        assert_eq!(ana.word_conflicts(&at(path)).unwrap(), []);
+        let [kept, both] = [texts[0].clone(), texts.join(" ")];
+        assert_eq!(cat(&workspace, path), format!("one {kept} a\n\ntwo {both} b\n"));
+    }
 }
 
 #[test]

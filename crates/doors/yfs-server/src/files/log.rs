@@ -34,7 +34,7 @@ pub(super) async fn log(
         let changes = caller.app.workspace.history().changes(&path)?;
         let covered = changes
             .filter(|entry| entry.as_ref().map_or(true, |entry| caller.grant.covers(&entry.path)));
-        let entries = covered.take(limit).map(|entry| {
+        let entries = covered.skip(asked.skip).take(limit).map(|entry| {
             let mut entry = entry?;
             // A former path may be one that the caller must not know.
             entry.paths = entry.paths.filter(|[from, _]| caller.grant.covers(from));

@@ -3,11 +3,11 @@
 use yfs_engine::id::FileId;
 use yfs_vfs::{CopyOptions, MkdirOptions, MoveOptions};
 use yfs_wire::{
-    BlameLineJson, BlameList, MkdirRequest, RestoreRequest, RestoredJson, SymlinkRequest,
-    TransferRequest, TrashEntryJson, TrashList, VersionJson, VersionList,
+    BlameLineJson, BlameList, BlameQuery, MkdirRequest, RestoreRequest, RestoredJson,
+    SymlinkRequest, TransferRequest, TrashEntryJson, TrashList, VersionJson, VersionList,
 };
 
-use super::{Rest, parse_rest};
+use super::{Rest, parse_rest, range::ranged, read::set_content_headers};
 use crate::prelude::*;
 
 /// Answers `POST /api/mkdir`.
@@ -58,6 +58,23 @@ pub(super) async fn trash(caller: RequestCaller) -> Result {
     Ok(Json(TrashList { entries }).into_response())
 }
 
+/// Answers `GET /api/trash/{id}`: the content of a file in the trash.
+pub(super) async fn trashed_content(
+    Path(id): Path<String>,
+    caller: RequestCaller,
+    headers: HeaderMap,
+) -> Result {
+    caller.needs_whole()?;
+    let id = FileId::parse(&id).map_err(|error| HttpProblem::bad_request(error.to_string()))?;
+    let data = apart(async { caller.app.workspace.trash().content(&id) }).await?;
+    let part =
+        |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));
+    let mut response = ranged(&headers, "\"trashed\"", data.len() as u64, part)?;
+    response.headers_mut().remove(header::ETAG);
+    set_content_headers(&mut response, None);
+    Ok(response)
+}
+
 /// Answers `POST /api/restore`.
 pub(super) async fn restore(
     caller: RequestCaller,
@@ -81,10 +98,18 @@ pub(super) async fn versions(path: Rest, caller: RequestCaller) -> Result {
 }
 
 /// Answers `GET /api/blame/{path}`.
-pub(super) async fn blame(path: Rest, caller: RequestCaller) -> Result {
+pub(super) async fn blame(
+    path: Rest,
+    caller: RequestCaller,
+    QueryParameters(asked): QueryParameters<BlameQuery>,
+) -> Result {
     let path = parse_rest(path)?;
     let lines = apart(async { caller.confined().blame(&path) }).await?;
-    let lines = lines.iter().map(BlameLineJson::from).collect();
+    let lines = lines.iter().map(|line| {
+        let shown = BlameLineJson::from(line);
+        if asked.parts { shown.with_parts(line) } else { shown }
+    });
+    let lines = lines.collect();
     Ok(Json(BlameList { path: path.to_string(), lines }).into_response())
 }
 

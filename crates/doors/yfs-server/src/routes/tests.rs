@@ -269,6 +269,7 @@ async fn no_route_says_what_exists_outside_of_a_token() {
         "/api/stat",
         "/api/versions",
         "/api/blame",
+        "/api/conflicts",
         "/api/log?path=",
         "/api/stats?path=",
         "/api/search?pattern=x&path=",

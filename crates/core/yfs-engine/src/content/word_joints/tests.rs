@@ -6,7 +6,7 @@ use yrs::{ReadTxn as _, Text as _};
 
 use crate::{
     actor::{Actor, ActorKind},
-    content::{ContentBase, ContentDoc, RunAuthor},
+    content::{ContentBase, ContentDoc, RunAuthor, choose_word},
     gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     kind::ContentRoot,
@@ -194,6 +194,31 @@ fn a_blank_that_an_editor_deleted_does_not_come_back() {
         assert_eq!(doc.separate_words(), Ok(None));
         assert_eq!(doc.text(), "timeout 4560 s\n");
         assert_eq!(doc.separated_words(), Ok(vec![]));
+    }
+}
+
+/// One group is decided, the others stay; words that are all kept are no conflict any more.
+#[test]
+fn one_group_of_words_is_decided_at_a_time() {
+    for kind in KINDS {
+        let mut docs = replicas(2, kind, "# t 30\n\n- a 30 b\n");
+        write(&mut docs[0], "# t 45\n\n- a 45 b\n");
+        write(&mut docs[1], "# t 60\n\n- a 60 b\n");
+        exchange(&mut docs, true);
+        let author = RunAuthor::new(Actor::new(ActorKind::Human, "test"), Millis(2_000));
+        let doc = &mut docs[0];
+        let groups = doc.separated_words().expect("a usable document");
+        let [first, second] = groups.as_slice() else { panic!("{groups:?}") };
+        let all = second.words.join(" ");
+        let nothing = choose_word(doc, 0, &["other".to_owned()], Some(0), &author);
+        assert_eq!(nothing, Ok(vec![]));
+        choose_word(doc, 1, &second.words, None, &author).expect("kept");
+        let left = doc.separated_words().expect("a usable document");
+        assert_eq!(left.as_slice(), std::slice::from_ref(first));
+        choose_word(doc, 0, &first.words, Some(1), &author).expect("kept");
+        assert_eq!(doc.separated_words(), Ok(vec![]));
+        assert_eq!(doc.text().to_string(), format!("# t {}\n\n- a {all} b\n", first.words[1]));
+        assert_eq!(doc.separate_words(), Ok(None));
     }
 }
 

@@ -15,6 +15,11 @@ impl WorkspaceFs {
         ChangeAuthor { step, ..author.clone() }
     }
 
+    /// Returns the author of a change of contents by this filesystem that is made now.
+    pub(crate) fn own_content_author(&self) -> RunAuthor {
+        self.content_author(&self.author)
+    }
+
     /// Returns the author of a change of contents that is made now.
     pub(in crate::fs) fn content_author(&self, by: &ChangeAuthor) -> RunAuthor {
         RunAuthor {

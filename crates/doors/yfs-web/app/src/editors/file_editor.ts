@@ -13,6 +13,7 @@ import {
 } from '../documents'
 import { t } from '../language/translate'
 import { readSelection } from '../documents/read_selection'
+import { onSideTaken, takeSide } from '../trust/side'
 import { EditorHeader, viewLabels, type EditorMode, type HeaderProps } from './editor_header'
 import {
   fileState,
@@ -91,6 +92,7 @@ export class FileEditor implements EditorHandle {
     this.headerState = signal(this.headerProps([]))
     render(h(EditorHeader, { state: this.headerState as never }), this.header)
     this.observe()
+    this.watchReading()
   }
 
   focus(): void {
@@ -155,6 +157,30 @@ export class FileEditor implements EditorHandle {
       }),
       effect(() => this.update(fileState(this.row, this.contentRoot.value), readOnly.peek())),
       effect(() => this.showRefusal()),
+      onSideTaken('history', () => {
+        if (this.history !== null) this.toggleHistory()
+      }),
+    )
+  }
+
+  /** Says what others change in what is read here. */
+  private watchReading(): void {
+    let stop: (() => void) | null = null
+    let isGone = false
+    this.stops.push(
+      () => {
+        isGone = true
+        stop?.()
+      },
+      effect(() => {
+        if (stop !== null || this.contentRoot.value === null) return
+        const { workspace, id } = this.file
+        const { path, opened, notices, content } = this
+        void import('../trust/reading_watch').then(({ watchReading }) => {
+          if (isGone || stop !== null) return
+          stop = watchReading({ workspace, id, path, document: opened, notices, content })
+        })
+      }),
     )
   }
 
@@ -398,6 +424,8 @@ export class FileEditor implements EditorHandle {
     }
     const { mountHistory } = await import('../history')
     const { workspace, id } = this.file
+    takeSide('history')
+    this.side.hidden = false
     this.history = mountHistory({
       workspace,
       id,

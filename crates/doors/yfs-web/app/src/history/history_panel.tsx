@@ -1,9 +1,16 @@
 // The timeline of a file's versions.
 
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { X } from 'lucide'
 import type { EditorWorkspace, OpenDocument } from '../documents'
-import { actorInfo } from './actors'
-import { VersionDiff } from './version_diff'
+import { plural, t } from '../language/translate'
+import { Icon } from '../look/icon'
+import { Ago, clockOf, dayOf } from '../trust/ago'
+import { AuthorFilter, AuthorMark, AuthorName, groupOf, type AuthorGroup } from '../trust/author'
+import { useFocus } from '../trust/focus'
+import { ChangeCounter, type ChangeCounts } from './change_counts'
+import { VersionDialog, type VersionPair } from './version_dialog'
+import { labelText } from './version_label'
 import { listVersions, type FileVersion } from './versions_api'
 
 export interface HistoryOptions {
@@ -17,6 +24,8 @@ export interface HistoryOptions {
 
 /** How long changes are collected before the list is read again. */
 const REFRESH_MS = 500
+/** How many versions are listed at first, and at each click more. */
+const PAGE = 40
 
 interface Listing {
   versions: FileVersion[] | null
@@ -54,118 +63,184 @@ function useVersions({ workspace, document: opened, path }: HistoryOptions): Lis
   return listing
 }
 
-const dayOf = (at: number): string =>
-  new Date(at).toLocaleDateString(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
-const timeOf = (at: number): string =>
-  new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
+export function Counts({ counts }: { counts: ChangeCounts }) {
+  const { added, removed } = counts
+  const said = [
+    plural(added, '1 line added', '{n} lines added'),
+    plural(removed, '1 line removed', '{n} lines removed'),
+  ].join(', ')
+  return (
+    <span class="change-counts" title={said}>
+      <span class="visually-hidden">{said}</span>
+      <span aria-hidden="true">
+        <span class="is-added">+{added}</span> <span class="is-removed">−{removed}</span>
+      </span>
+    </span>
+  )
+}
 
 interface EntryProps {
   version: FileVersion
-  isChosen: boolean
+  before: FileVersion | null
+  counter: ChangeCounter
   onChoose: () => void
 }
 
-function Entry({ version, isChosen, onChoose }: EntryProps) {
-  const { kind, name, title, color } = actorInfo(version.actor)
+function Entry({ version, before, counter, onChoose }: EntryProps) {
+  const [counts, setCounts] = useState<ChangeCounts | null>(null)
+  useEffect(() => {
+    let isGone = false
+    void counter.count(version, before).then((counted) => {
+      if (!isGone) setCounts(counted)
+    })
+    return () => {
+      isGone = true
+    }
+  }, [version, before?.at])
+  const label = labelText(version.label)
   return (
     <li>
-      <button type="button" class="history-entry" aria-pressed={isChosen} onClick={onChoose}>
-        <span class="history-mark" data-kind={kind} style={{ '--person': color }} title={title}>
-          <span aria-hidden="true">
-            {kind === 'agent' ? '✦' : ([...name][0]?.toUpperCase() ?? '?')}
-          </span>
-          <span class="visually-hidden">{title}</span>
-        </span>
+      <button type="button" class="history-entry" onClick={onChoose}>
+        <AuthorMark actor={version.actor} />
         <span class="history-who">
-          <b>{name}</b>
-          {kind === 'agent' && <span class="history-kind">agent</span>}
-          {kind === 'mirror' && <span class="history-kind">disk</span>}
-          {kind === 'system' && <span class="history-kind">system</span>}
-          {version.label !== null && <span class="history-label">{version.label}</span>}
+          <span>
+            <AuthorName actor={version.actor} />
+          </span>
           {version.names.map((name) => (
             <span key={name} class="history-name">
               {name}
             </span>
           ))}
+          <span class="history-what">
+            {version.current && <span class="history-now">{t('now')}</span>}
+            {counts !== null && <Counts counts={counts} />}
+            {label !== null && <span class="history-label">{label}</span>}
+            {version.redacted && <span class="history-label">{t('redacted')}</span>}
+          </span>
         </span>
         <span class="history-when">
-          <time dateTime={new Date(version.at).toISOString()}>{timeOf(version.at)}</time>
-          <span class="history-number">
-            {version.current ? 'now' : `v${version.number}`}
-            {version.redacted && ' · redacted'}
-          </span>
+          <span>{clockOf(version.at)}</span>
+          <Ago at={version.at} />
         </span>
       </button>
     </li>
   )
 }
 
+function Filters(props: {
+  group: AuthorGroup | null
+  onGroup: (group: AuthorGroup | null) => void
+  onlyNamed: boolean
+  onNamed: (onlyNamed: boolean) => void
+}) {
+  return (
+    <div class="history-filters">
+      <AuthorFilter shown={props.group} onShow={props.onGroup} />
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={props.onlyNamed}
+          onChange={(event) => props.onNamed(event.currentTarget.checked)}
+        />
+        {t('Named only')}
+      </label>
+    </div>
+  )
+}
+
+function useDays(versions: FileVersion[], group: AuthorGroup | null, onlyNamed: boolean) {
+  return useMemo(() => {
+    const isShown = ({ actor, names }: FileVersion) =>
+      (group === null || groupOf(actor) === group) && (!onlyNamed || names.length > 0)
+    return versions.filter(isShown).reverse()
+  }, [versions, group, onlyNamed])
+}
+
+function byDay(versions: FileVersion[]): [string, FileVersion[]][] {
+  const days = new Map<string, FileVersion[]>()
+  for (const version of versions) {
+    const day = dayOf(version.at)
+    days.set(day, [...(days.get(day) ?? []), version])
+  }
+  return [...days]
+}
+
 export function HistoryPanel(options: HistoryOptions) {
   const { versions, error } = useVersions(options)
-  const [chosen, setChosen] = useState<number | null>(null)
-  const [onlyAgents, setOnlyAgents] = useState(false)
-  const hasAgents = versions?.some(({ actor }) => actorInfo(actor).kind === 'agent') ?? false
-  const days = useMemo(() => {
-    const shown = (versions ?? []).filter(
-      ({ actor }) => !onlyAgents || actorInfo(actor).kind === 'agent',
-    )
-    const byDay = new Map<string, FileVersion[]>()
-    for (const version of [...shown].reverse()) {
-      const day = dayOf(version.at)
-      byDay.set(day, [...(byDay.get(day) ?? []), version])
-    }
-    return [...byDay]
-  }, [versions, onlyAgents])
-  const version = versions?.find(({ number }) => number === chosen) ?? null
+  const counter = useMemo(() => new ChangeCounter(options.workspace, options.path), [])
+  const [pair, setPair] = useState<VersionPair | null>(null)
+  const [group, setGroup] = useState<AuthorGroup | null>(null)
+  const [onlyNamed, setOnlyNamed] = useState(false)
+  const [nShown, setShown] = useState(PAGE)
+  const close = useRef<HTMLButtonElement>(null)
+  const root = useRef<HTMLDivElement>(null)
+  useFocus(root, close)
+  const shown = useDays(versions ?? [], group, onlyNamed)
   return (
-    <>
+    <div
+      ref={root}
+      class="history-panel"
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || pair !== null) return
+        event.stopPropagation()
+        options.onClose()
+      }}
+    >
       <header>
-        <h2>History</h2>
-        {hasAgents && (
-          <button
-            type="button"
-            aria-pressed={onlyAgents}
-            onClick={() => setOnlyAgents(!onlyAgents)}
-          >
-            Agents only
-          </button>
-        )}
-        <button type="button" aria-label="Close the history" onClick={options.onClose}>
-          ×
+        <h2>{t('History')}</h2>
+        <button
+          ref={close}
+          type="button"
+          class="plain"
+          aria-label={t('Close the history')}
+          onClick={options.onClose}
+        >
+          <Icon of={X} />
         </button>
       </header>
       {error !== null && (
         <p class="history-error" role="alert">
-          The history cannot be read now: {error}
+          {t('The history cannot be read now: {reason}', { reason: error })}
         </p>
       )}
-      {version !== null && versions !== null ? (
-        <VersionDiff
-          {...options}
-          version={version}
-          newest={versions.length}
-          onBack={() => setChosen(null)}
-        />
-      ) : (
-        <div class="history-list">
-          {versions?.length === 0 && <p class="history-empty">No versions yet.</p>}
-          {days.map(([day, entries]) => (
-            <section key={day} aria-label={day}>
-              <h3>{day}</h3>
-              <ul>
-                {entries.map((entry) => (
-                  <Entry
-                    key={entry.number}
-                    version={entry}
-                    isChosen={entry.number === chosen}
-                    onChoose={() => setChosen(entry.number)}
-                  />
-                ))}
-              </ul>
-            </section>
-          ))}
-        </div>
+      <Filters group={group} onGroup={setGroup} onlyNamed={onlyNamed} onNamed={setOnlyNamed} />
+      {versions === null && error === null && <p class="empty">{t('Loading…')}</p>}
+      {versions !== null && shown.length === 0 && (
+        <p class="empty">
+          {versions.length === 0 ? t('No versions yet.') : t('No version is of this kind.')}
+        </p>
       )}
-    </>
+      {byDay(shown.slice(0, nShown)).map(([day, entries]) => (
+        <section key={day} aria-label={day}>
+          <h3>{day}</h3>
+          <ul>
+            {entries.map((entry) => (
+              <Entry
+                key={`${entry.number} ${entry.at}`}
+                version={entry}
+                before={versions?.[versions.indexOf(entry) - 1] ?? null}
+                counter={counter}
+                onChoose={() => setPair({ from: entry.number - 1, to: entry.number })}
+              />
+            ))}
+          </ul>
+        </section>
+      ))}
+      {shown.length > nShown && (
+        <button type="button" class="show-older" onClick={() => setShown(nShown + PAGE)}>
+          {t('Show older')}
+        </button>
+      )}
+      {pair !== null && versions !== null && (
+        <VersionDialog
+          {...options}
+          versions={versions}
+          counter={counter}
+          pair={pair}
+          onPair={setPair}
+          onClose={() => setPair(null)}
+        />
+      )}
+    </div>
   )
 }

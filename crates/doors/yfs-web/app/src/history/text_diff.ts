@@ -5,6 +5,8 @@ import { diffLines, diffWordsWithSpace } from 'diff'
 export interface DiffPart {
   text: string
   isChanged: boolean
+  /** Whether it is of the old side, where both sides are shown in one row. */
+  isGone?: boolean
 }
 
 export interface DiffRow {
@@ -99,4 +101,35 @@ export function diffRows(before: string, after: string): DiffRow[] {
     }
   }
   return shown
+}
+
+/** Returns the rows of both sides beside each other. */
+export function pairRows(rows: DiffRow[]): [DiffRow | null, DiffRow | null][] {
+  const pairs: [DiffRow | null, DiffRow | null][] = []
+  for (let n = 0; n < rows.length;) {
+    const row = rows[n]!
+    if (row.kind === 'same' || row.kind === 'skipped') {
+      pairs.push([row, row])
+      n += 1
+      continue
+    }
+    const [removed, added]: [DiffRow[], DiffRow[]] = [[], []]
+    for (; n < rows.length && ['added', 'removed'].includes(rows[n]!.kind); n++) {
+      if (rows[n]!.kind === 'removed') removed.push(rows[n]!)
+      else added.push(rows[n]!)
+    }
+    for (let at = 0; at < Math.max(removed.length, added.length); at++) {
+      pairs.push([removed[at] ?? null, added[at] ?? null])
+    }
+  }
+  return pairs
+}
+
+/** Returns the number of the first line of the new text at which it differs; null if it does not. */
+export function firstChangedLine(rows: DiffRow[]): number | null {
+  const at = rows.findIndex(({ kind }) => kind === 'added' || kind === 'removed')
+  if (at < 0) return null
+  const later = rows.slice(at).find(({ newLine }) => newLine !== null)
+  const before = rows.slice(0, at).findLast(({ newLine }) => newLine !== null)
+  return later?.newLine ?? before?.newLine ?? 1
 }

@@ -26,15 +26,24 @@ export interface BlameLine {
   at: number | null
   version: number | null
   shares: BlameShare[]
+  /** The parts of the text in their order. */
+  parts?: BlamePart[]
 }
 
-async function check(response: Response): Promise<Response> {
+export interface BlamePart {
+  /** The index of the author's share; null if no author is recorded. */
+  share: number | null
+  chars: number
+}
+
+/** Fails with the reason of the server if it refused. */
+export async function check(response: Response): Promise<Response> {
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { detail?: string }
   throw new Error(problem.detail ?? `the server answered ${response.status}`)
 }
 
-const under = (route: string, path: string) => fileUrl(path).replace('/api/files', route)
+export const under = (route: string, path: string) => fileUrl(path).replace('/api/files', route)
 
 /** Returns the versions of a file, oldest first. */
 export async function listVersions(
@@ -59,7 +68,7 @@ export async function readVersion(
   }
 }
 
-async function readVersionBytes(
+export async function readVersionBytes(
   workspace: EditorWorkspace,
   path: string,
   number: number,
@@ -68,25 +77,7 @@ async function readVersionBytes(
   return response.arrayBuffer()
 }
 
-/** Writes the content of a version as the present one, as the least edit. */
-export async function restoreVersion(
-  workspace: EditorWorkspace,
-  path: string,
-  number: number,
-): Promise<void> {
-  const body = await readVersionBytes(workspace, path, number)
-  const present = await check(await workspace.fetch(fileUrl(path)))
-  const etag = present.headers.get('ETag')
-  await check(
-    await workspace.fetch(`${fileUrl(path)}?conflict=merge`, {
-      method: 'PUT',
-      headers: etag === null ? {} : { 'If-Match': etag },
-      body,
-    }),
-  )
-}
-
 export async function readBlame(workspace: EditorWorkspace, path: string): Promise<BlameLine[]> {
-  const response = await check(await workspace.fetch(under('/api/blame', path)))
+  const response = await check(await workspace.fetch(`${under('/api/blame', path)}?parts=true`))
   return ((await response.json()) as { lines: BlameLine[] }).lines
 }

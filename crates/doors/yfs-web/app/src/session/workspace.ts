@@ -38,8 +38,12 @@ export interface Peer {
 export interface TrashEntry {
   id: string
   name: string
+  kind: 'file' | 'directory' | 'symlink'
   original: string
   trashed_at: number
+  trashed_by: string | null
+  /** The number of nodes below it. */
+  hidden: number
 }
 
 /** The answer of `/api/tree`. */
@@ -262,8 +266,9 @@ export class Session implements EditorWorkspace {
     return listed.entries
   }
 
-  async restore(id: string): Promise<void> {
-    await this.call('POST', '/api/restore', { id }).catch(needsServer)
+  /** Restores from the trash: to the former path, or to another one. */
+  async restore(id: string, to?: string): Promise<void> {
+    await this.call('POST', '/api/restore', to === undefined ? { id } : { id, to }).catch(needsServer)
     await this.refresh()
   }
 

@@ -3,6 +3,7 @@
 import { useLayoutEffect } from 'preact/hooks'
 import { t } from '../language/translate'
 import type { Session } from '../session/workspace'
+import { followConflicts } from '../trust/conflict_count'
 import { ActivityPanel } from './activity_panel'
 import { ConnectionBanner } from './connection_banner'
 import { DocumentHead } from './document_head'
@@ -11,7 +12,6 @@ import { Home } from './home'
 import { message } from './message'
 import { MissingFile } from './missing_file'
 import { OpenPanel } from './panels'
-import { SharedNamePanel } from './shared_name_panel'
 import { Sidebar } from './sidebar'
 import {
   closePanel,
@@ -21,7 +21,6 @@ import {
   openFromAddress,
   openId,
   panel,
-  sharedNameOf,
   showsActivity,
   showsDrawer,
   type Panel,
@@ -64,7 +63,7 @@ export function App({ session }: { session: Session }) {
   // Before the first key: an effect runs after painting.
   useLayoutEffect(() => {
     openFromAddress(session)
-    const stops = [followAddress(session), observeWindow(session)]
+    const stops = [followAddress(session), observeWindow(session), followConflicts(session)]
     // What an earlier visit left in this browser is sent.
     void import('../documents').then(({ documentPool }) => documentPool(session).resume())
     return () => stops.forEach((stop) => stop())
@@ -91,24 +90,9 @@ export function App({ session }: { session: Session }) {
         )}
       </main>
       {showsActivity.value && (
-        <ActivityPanel
-          session={session}
-          onOpen={(path) => open(session, path)}
-          onClose={() => (showsActivity.value = false)}
-        />
+        <ActivityPanel session={session} onClose={() => (showsActivity.value = false)} />
       )}
       <OpenPanel session={session} />
-      {sharedNameOf.value !== null && (
-        <SharedNamePanel
-          session={session}
-          id={sharedNameOf.value}
-          onOpen={(path) => {
-            sharedNameOf.value = null
-            open(session, path)
-          }}
-          onClose={() => (sharedNameOf.value = null)}
-        />
-      )}
     </div>
   )
 }

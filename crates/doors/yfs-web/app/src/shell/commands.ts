@@ -43,6 +43,7 @@ function viewsOf(session: Session): Command[] {
     { name: t('Go to the start page'), run: () => openHome(session) },
     { name: t('Search in files'), keys: 'Ctrl+Shift+F', run: () => (panel.value = 'search') },
     { name: t('Show the trash'), run: () => (panel.value = 'trash') },
+    { name: t('Settle conflicts'), run: () => (panel.value = 'conflicts') },
     {
       name: showsActivity.peek() ? t('Hide the activity') : t('Show the activity'),
       run: () => (showsActivity.value = !showsActivity.peek()),

@@ -26,7 +26,8 @@ const READY: Partial<Record<Panel, Shown>> = {
 const LOADED: Partial<Record<Panel, () => Promise<Shown>>> = {
   settings: async () => (await import('../settings/settings_panel')).SettingsPanel,
   shortcuts: async () => (await import('./shortcuts_panel')).ShortcutsPanel,
-  trash: async () => (await import('./trash_panel')).TrashPanel,
+  conflicts: async () => (await import('../trust/conflicts_panel')).ConflictsPanel,
+  trash: async () => (await import('../trust/trash_panel')).TrashPanel,
 }
 
 const close = () => (panel.value = null)

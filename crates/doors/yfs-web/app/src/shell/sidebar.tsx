@@ -10,24 +10,17 @@ import {
   Search,
   Settings,
   Trash2,
+  TriangleAlert,
   X,
   type IconNode,
 } from 'lucide'
-import { t } from '../language/translate'
+import { plural, t } from '../language/translate'
 import { Icon } from '../look/icon'
 import type { Session } from '../session/workspace'
 import { createNode, FileTree } from '../tree/file_tree'
+import { nConflicts } from '../trust/conflict_count'
 import { renamePerson } from './commands'
-import {
-  missing,
-  open,
-  openHome,
-  openId,
-  panel,
-  sharedNameOf,
-  showsActivity,
-  showsDrawer,
-} from './view_state'
+import { missing, open, openHome, openId, panel, showsActivity, showsDrawer } from './view_state'
 import './sidebar.css'
 
 export interface SidebarProps {
@@ -81,6 +74,13 @@ export function Sidebar({ session, openPath }: SidebarProps) {
           go={() => (showsActivity.value = !showsActivity.value)}
         />
         <Place label={t('Trash')} icon={Trash2} go={() => (panel.value = 'trash')} />
+        {nConflicts.value > 0 && (
+          <Place
+            label={plural(nConflicts.value, '1 conflict', '{n} conflicts')}
+            icon={TriangleAlert}
+            go={() => (panel.value = 'conflicts')}
+          />
+        )}
       </div>
       <div class="files-head" role="toolbar" aria-label={t('Files')}>
         <h2>{t('Files')}</h2>
@@ -99,7 +99,7 @@ export function Sidebar({ session, openPath }: SidebarProps) {
         session={session}
         openPath={openPath}
         onOpen={(path) => open(session, path)}
-        onSharedName={(id) => (sharedNameOf.value = id)}
+        onSharedName={() => (panel.value = 'conflicts')}
       />
       <footer class="sidebar-foot">
         <People session={session} />

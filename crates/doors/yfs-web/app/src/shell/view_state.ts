@@ -7,7 +7,8 @@ import { revealInTree } from '../tree/file_tree'
 import { addressOf, idAt, parseAddress, type FileAddress, type FilePlace } from './address'
 import { noteRecent } from './recent'
 
-export type Panel = 'quick-open' | 'commands' | 'search' | 'trash' | 'settings' | 'shortcuts'
+export type Panel =
+  'quick-open' | 'commands' | 'search' | 'trash' | 'conflicts' | 'settings' | 'shortcuts'
 
 export const openId = signal<string | null>(null)
 /** The line of the open file that was asked for. */
@@ -24,8 +25,6 @@ export const showsDrawer = signal(false)
 export const editorHead = signal<HTMLElement | null>(null)
 /** Whether the name of the open file is a field now. */
 export const isRenamingOpen = signal(false)
-/** The id of a node whose name other nodes have too, while a person settles that. */
-export const sharedNameOf = signal<string | null>(null)
 /** The editor of the open file, once it is loaded. */
 export const openEditorHandle = signal<EditorHandle | null>(null)
 
@@ -119,9 +118,8 @@ export function followAddress(session: Session): () => void {
 
 /** Closes what lies above the files; reports whether anything did. */
 export function closePanel(): boolean {
-  const isOpen = panel.peek() !== null || sharedNameOf.peek() !== null || showsDrawer.peek()
+  const isOpen = panel.peek() !== null || showsDrawer.peek()
   panel.value = null
-  sharedNameOf.value = null
   showsDrawer.value = false
   return isOpen
 }
