@@ -9,11 +9,15 @@
 
 mod grant;
 mod grant_guard;
+mod revocations;
 mod token;
 
-pub(crate) use self::grant_guard::{confined, for_agent, scoped};
+pub(crate) use self::{
+    grant_guard::{confined, for_agent, scoped},
+    revocations::RevocationWatch,
+};
 pub use self::{
-    grant::{AccessGrant, GrantRights},
+    grant::{AccessGrant, GrantRights, UNNAMED},
     token::{IssuedGrant, TokenError, TokenKeys},
 };
 
