@@ -12,13 +12,13 @@ mod grant_guard;
 mod revocations;
 mod token;
 
-pub(crate) use self::{
-    grant_guard::{confined, for_agent, scoped},
-    revocations::RevocationWatch,
-};
 pub use self::{
     grant::{AccessGrant, GrantRights, UNNAMED},
     token::{IssuedGrant, TokenError, TokenKeys},
+};
+pub(crate) use self::{
+    grant_guard::{confined, for_agent, scoped},
+    revocations::RevocationWatch,
 };
 
 use axum::http::{HeaderMap, header};

@@ -15,7 +15,7 @@ use std::{
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::{task::block_in_place, time::sleep};
 use yfs::Workspace;
 use yfs_engine::{
     actor::{Actor, ActorKind},
@@ -71,8 +71,8 @@ pub(crate) struct LiveSign {
     pub(crate) color: Option<String>,
     /// The file that is open.
     pub(crate) open: Option<FileId>,
-    /// The first and the last item that the session has just written there.
-    pub(crate) written: Option<(ItemId, ItemId)>,
+    /// The first item that the session has just written there.
+    pub(crate) written: Option<ItemId>,
 }
 
 #[derive(Debug)]
@@ -167,9 +167,16 @@ impl LivePresence {
     }
 
     fn show(&self, workspace: &Workspace, rooms: &DocumentRooms, change: &FileChange) {
-        let agent = change.actor.as_ref().filter(|actor| actor.kind == ActorKind::Agent);
-        let Some(actor) = agent else { return };
-        if change.kind != ChangeKind::Removed {
+        if change.kind == ChangeKind::Removed {
+            return;
+        }
+        // What another process wrote is noticed without its author, whom the log knows.
+        let logged = || {
+            let mut changes = workspace.history().changes(&change.path).ok()?;
+            changes.next()?.ok()?.actor
+        };
+        let actor = change.actor.clone().or_else(|| block_in_place(logged));
+        if let Some(actor) = &actor.filter(|actor| actor.kind == ActorKind::Agent) {
             let written = rooms.written_without_member(&change.id);
             let open = Some(change.id.clone());
             self.touch(rooms, workspace.id(), LiveSign::of_agent(actor, open, written));
@@ -182,7 +189,7 @@ impl LiveSign {
     pub(crate) fn of_agent(
         actor: &Actor,
         open: Option<FileId>,
-        written: Option<(ItemId, ItemId)>,
+        written: Option<ItemId>,
     ) -> Self {
         let (key, name) = (format!("agent {actor}"), actor.name.to_string());
         Self { key, name, is_agent: true, color: None, open, written }
@@ -204,17 +211,18 @@ impl LiveSign {
         }
         // The page of a guest is in the room of its file itself.
         let is_here = self.is_agent && self.open.as_ref() == Some(doc);
-        let cursor = self.written.map(|(anchor, head)| {
-            json!({ "anchor": position(anchor, 0), "head": position(head, -1) })
+        let cursor = self.written.map(|item| {
+            let place = position(item);
+            json!({ "anchor": place, "head": place })
         });
         is_here.then(|| json!({ "user": user, "cursor": cursor }).to_string())
     }
 }
 
-/// Describes a place as a relative position of Yjs: before an item, or behind it.
-fn position(item: ItemId, assoc: i8) -> Value {
+/// Describes the place before an item as a relative position of Yjs.
+fn position(item: ItemId) -> Value {
     let item = json!({ "client": item.client.get(), "clock": item.clock });
-    json!({ "type": null, "tname": null, "item": item, "assoc": assoc })
+    json!({ "type": null, "tname": null, "item": item, "assoc": 0 })
 }
 
 /// Returns a client id that no other session has, but by chance.

@@ -16,8 +16,7 @@ use crate::{
     artifacts, blobs, collab, events::events, files, grant_stream::under_grant, mcp,
     metrics::StatusLabel, metrics_page::metrics, openapi::openapi, origin::AllowedOrigins,
     peers::peers, people, replicate, serve::ServeOptions, server_state::ServerState, threads,
-    tokens,
-    tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade, web,
+    tokens, tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade, web,
     websocket_session,
 };
 

@@ -14,7 +14,9 @@ use yfs_sync::is_printable_name;
 use yfs_wire::{NameRequest, TokenJson, TokenList, TokenRequest};
 
 use crate::{
-    access::{AccessControl, AccessGrant, GrantRights, IssuedGrant, TokenError, TokenKeys, UNNAMED},
+    access::{
+        AccessControl, AccessGrant, GrantRights, IssuedGrant, TokenError, TokenKeys, UNNAMED,
+    },
     prelude::*,
 };
 
@@ -44,9 +46,10 @@ pub(crate) async fn list(caller: RequestCaller) -> Result {
     let keys = keys_of(&caller)?;
     let tokens = apart(async {
         let now = keys.now();
-        let shown = keys.issued()?.into_iter().filter(|issued| {
-            is_active(issued, now) && caller.grant.covers(&issued.grant.path)
-        });
+        let shown = keys
+            .issued()?
+            .into_iter()
+            .filter(|issued| is_active(issued, now) && caller.grant.covers(&issued.grant.path));
         let described = shown.map(|issued| describe(keys, &issued, None));
         described.collect::<std::result::Result<Vec<_>, TokenError>>()
     })
@@ -55,10 +58,7 @@ pub(crate) async fn list(caller: RequestCaller) -> Result {
 }
 
 /// Answers `POST /api/tokens`.
-pub(crate) async fn make(
-    caller: RequestCaller,
-    JsonBody(asked): JsonBody<TokenRequest>,
-) -> Result {
+pub(crate) async fn make(caller: RequestCaller, JsonBody(asked): JsonBody<TokenRequest>) -> Result {
     caller.needs_write()?;
     let path = path_of(&asked.path)?;
     if !caller.grant.covers(&path) {
@@ -77,9 +77,8 @@ pub(crate) async fn make(
     if expires.is_some_and(|at| at <= keys.now()) {
         return Err(HttpProblem::bad_request("the time of expiry is over"));
     }
-    let id = random_id().map_err(|error| {
-        HttpProblem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
-    })?;
+    let id = random_id()
+        .map_err(|error| HttpProblem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     let actor = Actor::new(ActorKind::Human, &name);
     let grant = AccessGrant { id: id_below(&caller.grant, &id)?, rights, path, expires, actor };
     // The holder of the whole workspace may give one person several links.
@@ -252,3 +251,6 @@ fn letters(bytes: &[u8]) -> String {
     let letter = |byte: &u8| char::from(ID_ALPHABET[usize::from(*byte) % ID_ALPHABET.len()]);
     bytes.iter().take(ID_LEN).map(letter).collect()
 }
+
+#[cfg(test)]
+mod tests;

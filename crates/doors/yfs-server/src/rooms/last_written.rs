@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use yfs_engine::{
-    gate::{named_items, writers},
+    gate::writers,
     id::{FileId, ItemId},
 };
 
@@ -14,19 +14,15 @@ const MAX_REMEMBERED: usize = 16;
 const MAX_REMEMBERED_LEN: usize = 64 << 10;
 
 impl DocumentRooms {
-    /// Returns the first and the last item that was written last in a document by another writer
-    /// than its members; `None` if there is none, or no page shows the document.
-    pub(crate) fn written_without_member(&self, doc: &FileId) -> Option<(ItemId, ItemId)> {
+    /// Returns the first item that was written last in a document by another writer than its
+    /// members; `None` if there is none, or no page shows the document.
+    pub(crate) fn written_without_member(&self, doc: &FileId) -> Option<ItemId> {
         let room = self.rooms.get(doc)?.clone();
         let recent: Vec<Arc<[u8]>> = room.recent.lock().iter().rev().cloned().collect();
         let presence = room.presence.lock();
         recent.iter().find_map(|update| {
             let mut first = writers(update).ok()?.into_iter();
-            let first = first.rfind(|item| !presence.has_client(item.client.get()))?;
-            let items = named_items(update).ok()?.into_iter();
-            let written = items.filter(|range| range.client == first.client);
-            let end = written.map(|range| range.start + range.len).max()?;
-            Some((first, ItemId::new(first.client, end.checked_sub(1)?)))
+            first.find(|item| !presence.has_client(item.client.get()))
         })
     }
 }

@@ -38,7 +38,9 @@ export function AccessList({ session, links, onChange }: AccessListProps) {
   const [asked, setAsked] = useState<string | null>(null)
   if (links === null) return null
   if (links.length === 0) {
-    return <p class="empty">{t('No link was made yet. Yours is the one that the server prints.')}</p>
+    return (
+      <p class="empty">{t('No link was made yet. Yours is the one that the server prints.')}</p>
+    )
   }
   const revoke = async (id: string) => {
     await report(revokeLink(session, id))

@@ -3,9 +3,15 @@
 import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { t } from '../language/translate'
+import {
+  createAbsolutePositionFromRelativePosition,
+  createRelativePositionFromJSON,
+  type Doc,
+} from 'yjs'
+import type { OpenDocument } from '../documents'
 import type { Session } from '../session/workspace'
 import { open, openEditorHandle, openId } from '../shell/view_state'
-import { listPeople, type PresentPerson } from './people'
+import { keyOf, listPeople, type PresentPerson } from './people'
 
 export const followed = signal<PresentPerson | null>(null)
 
@@ -61,7 +67,7 @@ function followCaret(session: Session, id: string, key: string): () => void {
     if (isOver) return
     const pool = documentPool(session)
     const document = pool.acquire(id)
-    const onChange = () => setTimeout(() => !isOver && showCaret(key))
+    const onChange = () => setTimeout(() => !isOver && showCaret(document, key))
     document.awareness.on('change', onChange)
     release = () => {
       document.awareness.off('change', onChange)
@@ -75,11 +81,35 @@ function followCaret(session: Session, id: string, key: string): () => void {
   }
 }
 
-/** Scrolls to the caret of a person, if the editor shows it. */
-function showCaret(key: string): void {
+/** Scrolls to the caret of a person. An editor of text draws only what is near the view. */
+function showCaret({ awareness, doc }: OpenDocument, key: string): void {
   const carets = document.querySelectorAll<HTMLElement>('[data-caret-of]')
   const caret = [...carets].find((element) => element.dataset['caretOf'] === key)
-  caret?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  if (caret !== undefined) {
+    caret.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    return
+  }
+  for (const [client, state] of awareness.getStates()) {
+    const { user, cursor } = state as Partial<PresentState>
+    if (client === awareness.clientID || !user || !cursor) continue
+    if (keyOf({ name: user.name, agent: user.agent === true }) !== key) continue
+    const line = lineOf(doc, cursor.head)
+    if (line !== null) openEditorHandle.peek()?.reveal(line)
+  }
+}
+
+interface PresentState {
+  user: { name: string; agent?: boolean }
+  cursor: { head: unknown } | null
+}
+
+/** Returns the line of a place in the text of a document, from 1; null in rich text. */
+function lineOf(doc: Doc, place: unknown): number | null {
+  const text = doc.getText('text')
+  const position = createRelativePositionFromJSON(place)
+  const absolute = createAbsolutePositionFromRelativePosition(position, doc)
+  if (absolute === null || absolute.type !== text) return null
+  return text.toString().slice(0, absolute.index).split(/\r\n|\n|\r/).length
 }
 
 /** The frame around the page in the color of the person who is followed. */

@@ -35,7 +35,12 @@ export function observeSeen(session: Session): () => void {
 /** Says who saw the open file last; the empty text if that is not known. */
 export function lastSeenText(session: Session): string {
   const id = openId.value
-  const here = new Set(session.peers.peek().filter((p) => p.open === id).map((p) => p.name))
+  const here = new Set(
+    session.peers
+      .peek()
+      .filter((p) => p.open === id)
+      .map((p) => p.name),
+  )
   const gone = (seen.get(id ?? '') ?? []).filter(({ name }) => !here.has(name))
   const time = new Intl.DateTimeFormat(language.peek(), { timeStyle: 'short' })
   return gone

@@ -24,7 +24,8 @@ function scopesOf(path: string | null, scope: string): { path: string; label: st
   const isBelow = parent !== null && (scope === '/' || `${parent}/`.startsWith(`${scope}/`))
   if (isBelow && parent !== '/' && parent !== scope)
     scopes.push({ path: parent, label: t('Its directory: {path}', { path: parent }) })
-  const whole = scope === '/' ? t('The whole workspace') : t('All that you see: {path}', { path: scope })
+  const whole =
+    scope === '/' ? t('The whole workspace') : t('All that you see: {path}', { path: scope })
   if (scope !== path) scopes.push({ path: scope, label: whole })
   return scopes
 }
@@ -50,7 +51,10 @@ export function SharePanel({ session, onClose }: PanelProps) {
     <Dialog title={t('Share')} onClose={onClose} form="wide">
       <div class="share">
         <LinkForm
-          scopes={scopesOf(openId.value === null ? null : session.pathOf(openId.value), session.scope)}
+          scopes={scopesOf(
+            openId.value === null ? null : session.pathOf(openId.value),
+            session.scope,
+          )}
           onMake={(request) =>
             attempt(
               makeLink(session, request).then(async (link) => {
@@ -169,9 +173,7 @@ function NewLink({ address }: { address: string }) {
         <Icon of={Copy} />
         {isCopied ? t('Copied') : t('Copy')}
       </button>
-      <p class="faint">
-        {t('Everyone who has this link can use it. It is shown only now.')}
-      </p>
+      <p class="faint">{t('Everyone who has this link can use it. It is shown only now.')}</p>
     </div>
   )
 }

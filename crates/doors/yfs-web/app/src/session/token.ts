@@ -43,7 +43,10 @@ export function keepToken(token: string): void {
 
 /** Waits until the server answers without a token; returns the empty one. */
 async function isOpenServer(): Promise<string> {
-  const isOpen = await fetch('/api/stat/').then(({ ok }) => ok, () => false)
+  const isOpen = await fetch('/api/stat/').then(
+    ({ ok }) => ok,
+    () => false,
+  )
   return isOpen ? '' : new Promise<string>(() => {})
 }
 
