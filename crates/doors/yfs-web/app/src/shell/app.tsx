@@ -2,6 +2,8 @@
 
 import { useLayoutEffect } from 'preact/hooks'
 import { t } from '../language/translate'
+import { FollowFrame } from '../people/follow'
+import { observeSeen } from '../people/last_seen'
 import type { Session } from '../session/workspace'
 import { followConflicts } from '../trust/conflict_count'
 import { ActivityPanel } from './activity_panel'
@@ -63,7 +65,12 @@ export function App({ session }: { session: Session }) {
   // Before the first key: an effect runs after painting.
   useLayoutEffect(() => {
     openFromAddress(session)
-    const stops = [followAddress(session), observeWindow(session), followConflicts(session)]
+    const stops = [
+      followAddress(session),
+      observeWindow(session),
+      followConflicts(session),
+      observeSeen(session),
+    ]
     // What an earlier visit left in this browser is sent.
     void import('../documents').then(({ documentPool }) => documentPool(session).resume())
     return () => stops.forEach((stop) => stop())
@@ -93,6 +100,7 @@ export function App({ session }: { session: Session }) {
         <ActivityPanel session={session} onClose={() => (showsActivity.value = false)} />
       )}
       <OpenPanel session={session} />
+      <FollowFrame />
     </div>
   )
 }

@@ -14,12 +14,6 @@ export interface Command {
   run: () => void
 }
 
-/** Asks for the name that others see. */
-export function renamePerson(session: Session): void {
-  const name = prompt(t('Your name, as others see it'), session.person.peek().name)?.trim()
-  if (name) session.rename(name)
-}
-
 function changesOf(session: Session): Command[] {
   return [
     { name: t('New file'), run: () => createNode(session, 'file') },
@@ -49,7 +43,6 @@ function viewsOf(session: Session): Command[] {
       run: () => (showsActivity.value = !showsActivity.peek()),
     },
     { name: t('Light or dark'), run: toggleTheme },
-    { name: t('Change your name'), run: () => renamePerson(session) },
     { name: t('Settings'), run: () => (panel.value = 'settings') },
     { name: t('Keyboard shortcuts'), keys: 'Ctrl+/', run: () => (panel.value = 'shortcuts') },
   ]
@@ -70,8 +63,14 @@ function ofFile(session: Session): Command[] {
   return [...(editor === null ? [] : [history]), ...named]
 }
 
+function ofPeople(session: Session): Command[] {
+  const name = { name: t('Change your name'), run: () => (panel.value = 'name') }
+  const share = { name: t('Share'), run: () => (panel.value = 'share') }
+  return [...(session.canRename ? [name] : []), ...(session.canShare ? [share] : [])]
+}
+
 /** Returns what a person can do now. */
 export function listCommands(session: Session): Command[] {
   const changes = session.readOnly ? [] : changesOf(session)
-  return [...changes, ...viewsOf(session), ...ofFile(session)]
+  return [...changes, ...viewsOf(session), ...ofPeople(session), ...ofFile(session)]
 }

@@ -11,7 +11,7 @@ import { revealInTree } from '../tree/file_tree'
 import { join, nameOf, parentOf } from '../tree/tree_model'
 import { documentMenu } from './document_menu'
 import { report } from './message'
-import { editorHead, isRenamingOpen, openHome, showsDrawer } from './view_state'
+import { editorHead, isRenamingOpen, openHome, panel, showsDrawer } from './view_state'
 import './document_head.css'
 
 export interface DocumentHeadProps {
@@ -36,6 +36,11 @@ export function DocumentHead({ session, id, path }: DocumentHeadProps) {
       {path === null ? <span class="crumbs" /> : <Crumbs session={session} path={path} />}
       {/* The editor has its own part here. */}
       <div class="document-tools" ref={(element) => void (editorHead.value = element)} />
+      {session.canShare && (
+        <button type="button" class="primary share" onClick={() => (panel.value = 'share')}>
+          {t('Share')}
+        </button>
+      )}
       {id !== null && (
         <button
           type="button"

@@ -6,7 +6,9 @@ import { actorInfo } from '../history/actors'
 import { fullTime, relativeTime } from '../language/relative_time'
 import { plural, t } from '../language/translate'
 import { Icon } from '../look/icon'
-import type { Peer, Session } from '../session/workspace'
+import { Avatar } from '../people/avatar'
+import { listPeople } from '../people/people'
+import type { Session } from '../session/workspace'
 import { createNode } from '../tree/file_tree'
 import { nameOf, parentOf } from '../tree/tree_model'
 import { recentIds } from './recent'
@@ -78,18 +80,16 @@ function FirstSteps() {
 }
 
 function Here({ session }: { session: Session }) {
-  const peers = session.peers.value
-  if (peers.length === 0) return null
+  const people = listPeople(session.peers.value)
+  if (people.length === 0) return null
   return (
     <section>
       <h2>{t('Here now')}</h2>
       <ul class="plain-list home-people">
-        {peers.map((peer) => (
-          <li key={peer.client}>
-            <span class="person" style={{ background: peer.color }} aria-hidden="true">
-              {[...peer.name][0]?.toUpperCase()}
-            </span>
-            {peer.name} <OpenFileOf session={session} peer={peer} />
+        {people.map((person) => (
+          <li key={person.key}>
+            <Avatar {...person} />
+            {person.name} <OpenFileOf session={session} ids={person.open} />
           </li>
         ))}
       </ul>
@@ -97,10 +97,10 @@ function Here({ session }: { session: Session }) {
   )
 }
 
-function OpenFileOf({ session, peer }: { session: Session; peer: Peer }) {
-  const id = peer.open
-  const path = id === null ? undefined : session.pathsById.value.get(id)
-  if (id === null || path === undefined) return null
+function OpenFileOf({ session, ids }: { session: Session; ids: string[] }) {
+  const id = ids.find((id) => session.pathsById.value.has(id))
+  const path = id === undefined ? undefined : session.pathsById.value.get(id)
+  if (id === undefined || path === undefined) return null
   return (
     <button type="button" class="as-link" title={path} onClick={() => openById(session, id)}>
       {nameOf(path)}

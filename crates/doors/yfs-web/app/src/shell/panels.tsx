@@ -24,6 +24,8 @@ const READY: Partial<Record<Panel, Shown>> = {
 
 /** Panels of their own chunks. */
 const LOADED: Partial<Record<Panel, () => Promise<Shown>>> = {
+  name: async () => (await import('../people/name_panel')).NamePanel,
+  share: async () => (await import('../people/share_panel')).SharePanel,
   settings: async () => (await import('../settings/settings_panel')).SettingsPanel,
   shortcuts: async () => (await import('./shortcuts_panel')).ShortcutsPanel,
   conflicts: async () => (await import('../trust/conflicts_panel')).ConflictsPanel,

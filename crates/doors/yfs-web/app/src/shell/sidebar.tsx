@@ -16,10 +16,10 @@ import {
 } from 'lucide'
 import { plural, t } from '../language/translate'
 import { Icon } from '../look/icon'
+import { People } from '../people/avatars'
 import type { Session } from '../session/workspace'
 import { createNode, FileTree } from '../tree/file_tree'
 import { nConflicts } from '../trust/conflict_count'
-import { renamePerson } from './commands'
 import { missing, open, openHome, openId, panel, showsActivity, showsDrawer } from './view_state'
 import './sidebar.css'
 
@@ -131,37 +131,5 @@ function Tool({ label, icon, run }: { label: string; icon: IconNode; run: () => 
     <button type="button" class="plain" aria-label={label} title={label} onClick={run}>
       <Icon of={icon} />
     </button>
-  )
-}
-
-function People({ session }: { session: Session }) {
-  const person = session.person.value
-  return (
-    <div class="people">
-      <button
-        type="button"
-        class="plain me"
-        onClick={() => renamePerson(session)}
-        title={t('Change your name')}
-      >
-        <span class="person" style={{ background: person.color }} aria-hidden="true">
-          {[...person.name][0]?.toUpperCase()}
-        </span>
-        <span class="me-name">{person.name}</span>
-      </button>
-      {session.readOnly && <span class="tag">{t('read-only')}</span>}
-      {session.peers.value.map((peer) => (
-        <span
-          key={peer.client}
-          class="person"
-          style={{ background: peer.color }}
-          title={peer.name}
-          role="img"
-          aria-label={peer.name}
-        >
-          {[...peer.name][0]?.toUpperCase()}
-        </span>
-      ))}
-    </div>
   )
 }

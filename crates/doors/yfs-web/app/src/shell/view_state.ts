@@ -8,7 +8,15 @@ import { addressOf, idAt, parseAddress, type FileAddress, type FilePlace } from 
 import { noteRecent } from './recent'
 
 export type Panel =
-  'quick-open' | 'commands' | 'search' | 'trash' | 'conflicts' | 'settings' | 'shortcuts'
+  | 'quick-open'
+  | 'commands'
+  | 'search'
+  | 'trash'
+  | 'conflicts'
+  | 'name'
+  | 'share'
+  | 'settings'
+  | 'shortcuts'
 
 export const openId = signal<string | null>(null)
 /** The line of the open file that was asked for. */
