@@ -6,6 +6,7 @@ import {
   commonmark,
   createCodeBlockCommand,
   insertHrCommand,
+  linkSchema,
   syncHeadingIdPlugin,
   turnIntoTextCommand,
   wrapInBlockquoteCommand,
@@ -107,11 +108,15 @@ function blocks(editor: Editor): BlockCommand[] {
   ]
 }
 
+/** What is typed at the end of a link is not part of it. */
+const link = linkSchema.extendSchema((make) => (ctx) => ({ ...make(ctx), inclusive: false }))
+
 export async function createGfmView(root: HTMLElement): Promise<RichView> {
   const editor = await Editor.make()
     .config((ctx) => ctx.set(rootCtx, root))
     .use(commonmark.filter((plugin) => plugin !== syncHeadingIdPlugin))
     .use(headingIds)
+    .use(link)
     .use(gfm)
     .use(clipboard)
     .create()

@@ -31,6 +31,12 @@ function openLink(view: EditorView, event: MouseEvent, filePath: string): boolea
   const link = target instanceof Element ? target.closest('a[href]') : null
   const href = link?.getAttribute('href')
   if (!href || !(event.metaKey || event.ctrlKey || !view.editable)) return false
+  openHref(view, href, filePath)
+  return true
+}
+
+/** Opens the target of a link: a file of the workspace here, else a new tab. */
+export function openHref(view: EditorView, href: string, filePath: string): void {
   const path = resolveReference(filePath, href)
   if (path !== null) {
     const detail = { path }
@@ -38,7 +44,6 @@ function openLink(view: EditorView, event: MouseEvent, filePath: string): boolea
   } else if (/^(https?|mailto):/i.test(href)) {
     window.open(href, '_blank', 'noopener,noreferrer')
   }
-  return true
 }
 
 export function richClicks(filePath: () => string): Plugin {
