@@ -7,6 +7,7 @@ import { t } from '../../../language/translate'
 import { makeIcon } from '../../../look/icon'
 import { openMenuBelow, type MenuItems } from '../../../look/menu'
 import { blockActions, showKeys } from './actions'
+import { anchorPlace } from './anchors'
 import { moveBlocks } from './block_keys'
 import { headingIdAt } from './outline'
 import type { PopupContext } from './popups'
@@ -19,6 +20,8 @@ export class BlockHandle {
   private readonly host = document.createElement('div')
   private readonly button = document.createElement('button')
   private block: HTMLElement | null = null
+  /** Returns where the block is that is dragged. */
+  private dragged: (() => number) | null = null
 
   constructor(
     private readonly view: EditorView,
@@ -38,7 +41,10 @@ export class BlockHandle {
     page.addEventListener('mouseleave', this.onLeave)
     this.button.addEventListener('click', () => this.openMenu())
     this.button.addEventListener('dragstart', this.onDragStart)
-    this.button.addEventListener('dragend', () => (this.view.dragging = null))
+    this.button.addEventListener('dragend', () => {
+      this.dragged = null
+      this.view.dragging = null
+    })
   }
 
   /** A key hides it. */
@@ -56,11 +62,12 @@ export class BlockHandle {
 
   private readonly onLeave = () => this.hide()
 
-  private readonly onMove = ({ clientY, target }: MouseEvent) => {
-    if (!this.view.editable || (target instanceof Node && this.host.contains(target))) return
+  private readonly onMove = ({ clientY, target, buttons }: MouseEvent) => {
+    if (!this.view.editable || buttons !== 0) return
+    if (target instanceof Node && this.host.contains(target)) return
     const block = this.blockAt(clientY)
-    if (block === this.block) return
-    if (block === null) return this.hide()
+    // Between two blocks, the handle stays at the one that it was at.
+    if (block === this.block || block === null) return
     this.block = block
     const page = this.page.getBoundingClientRect()
     const { top, left, right } = block.getBoundingClientRect()
@@ -88,8 +95,12 @@ export class BlockHandle {
 
   /** Returns where the block is in the document. */
   private place(): number | null {
-    if (this.block === null || !this.block.isConnected) return null
-    const place = this.view.posAtDOM(this.block, 0)
+    return this.block === null ? null : this.placeOf(this.block)
+  }
+
+  private placeOf(block: HTMLElement): number | null {
+    if (!block.isConnected) return null
+    const place = this.view.posAtDOM(block, 0)
     const $place = this.view.state.doc.resolve(place)
     return $place.depth === 0 ? place : $place.before(1)
   }
@@ -108,6 +119,30 @@ export class BlockHandle {
     event.dataTransfer.effectAllowed = 'copyMove'
     event.dataTransfer.setDragImage(this.block, 0, 0)
     view.dragging = { slice, move: true }
+    const inside = anchorPlace(view, place + 1)
+    this.dragged = () => view.state.doc.resolve(inside()).before(1)
+  }
+
+  /** Puts the block that is dragged before or after the one at the pointer. */
+  handleDrop(event: DragEvent): boolean {
+    const { view, dragged } = this
+    const target = this.blockAt(event.clientY)
+    if (dragged === null || target === null) return false
+    const { top, height } = target.getBoundingClientRect()
+    const from = dragged()
+    const node = view.state.doc.nodeAt(from)
+    const before = this.placeOf(target)
+    if (node === null || before === null) return false
+    const isBelow = event.clientY > top + height / 2
+    const to = isBelow ? before + (view.state.doc.nodeAt(before)?.nodeSize ?? 0) : before
+    if (to >= from && to <= from + node.nodeSize) return true
+    const tr = view.state.tr.delete(from, from + node.nodeSize)
+    const place = tr.mapping.map(to)
+    tr.insert(place, node)
+    const start = TextSelection.near(tr.doc.resolve(place + 1))
+    dispatchAlone(view, tr.setSelection(start))
+    view.focus()
+    return true
   }
 
   private openMenu(): void {

@@ -40,6 +40,7 @@ export function lateParts(rich: RichView, context: LateContext): LateParts {
     },
     props: {
       handleKeyDown: (_view, event) => parts?.handleKey(event) ?? false,
+      handleDrop: (_view, event) => parts?.handleDrop(event) ?? false,
     },
   })
   return { plugin, askForLink: () => void loaded().then((ready) => ready?.askForLink()) }

@@ -60,6 +60,10 @@ export class WritingParts {
     return button !== null
   }
 
+  handleDrop(event: DragEvent): boolean {
+    return this.handle?.handleDrop(event) ?? false
+  }
+
   askForLink(): void {
     this.popups.askForLink()
   }
