@@ -19,12 +19,27 @@ import {
   wrappingInputRule,
 } from 'prosemirror-inputrules'
 import { keymap } from 'prosemirror-keymap'
-import { schema } from 'prosemirror-markdown'
-import type { MarkType, NodeType } from 'prosemirror-model'
+import { defaultMarkdownParser, MarkdownParser, schema as plain } from 'prosemirror-markdown'
+import { Schema, type MarkType, type NodeSpec, type NodeType } from 'prosemirror-model'
 import { liftListItem, sinkListItem, splitListItem, wrapInList } from 'prosemirror-schema-list'
 import { EditorState, type Command, type Plugin } from 'prosemirror-state'
 import { EditorView } from 'prosemirror-view'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
+
+/** Lets the first letter of a block decide its direction. */
+function withDirection(): Schema {
+  let { nodes } = plain.spec
+  const show: Record<string, NodeSpec['toDOM']> = {
+    paragraph: () => ['p', { dir: 'auto' }, 0],
+    heading: ({ attrs }) => [`h${attrs['level']}`, { dir: 'auto' }, 0],
+  }
+  for (const [name, toDOM] of Object.entries(show)) {
+    nodes = nodes.update(name, { ...nodes.get(name)!, toDOM: toDOM! })
+  }
+  return new Schema({ nodes, marks: plain.spec.marks })
+}
+
+const schema = withDirection()
 
 const node = (name: string): NodeType => schema.nodes[name]!
 const mark = (name: string): MarkType => schema.marks[name]!
@@ -129,5 +144,8 @@ export function createCommonmarkView(root: HTMLElement): RichView {
     plugins: [rules(), keymap(keys()), keymap(baseKeymap)],
   })
   const view = new EditorView(root, { state })
-  return { view, blocks: blocks(), destroy: () => destroyView(view) }
+  const { tokenizer, tokens } = defaultMarkdownParser
+  const parser = new MarkdownParser(schema, tokenizer, tokens)
+  const parseMarkdown = (markdown: string) => parser.parse(markdown)
+  return { view, blocks: blocks(), parseMarkdown, destroy: () => destroyView(view) }
 }

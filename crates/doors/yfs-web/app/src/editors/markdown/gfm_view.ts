@@ -1,12 +1,21 @@
 // Milkdown with its presets commonmark and gfm: the profile `gfm`.
 
-import { commandsCtx, Editor, editorViewCtx, rootCtx, type CmdKey } from '@milkdown/kit/core'
+import {
+  commandsCtx,
+  Editor,
+  editorViewCtx,
+  parserCtx,
+  rootCtx,
+  type CmdKey,
+} from '@milkdown/kit/core'
 import { clipboard } from '@milkdown/kit/plugin/clipboard'
 import {
   commonmark,
   createCodeBlockCommand,
+  headingAttr,
   insertHrCommand,
   linkSchema,
+  paragraphAttr,
   syncHeadingIdPlugin,
   turnIntoTextCommand,
   wrapInBlockquoteCommand,
@@ -113,7 +122,13 @@ const link = linkSchema.extendSchema((make) => (ctx) => ({ ...make(ctx), inclusi
 
 export async function createGfmView(root: HTMLElement): Promise<RichView> {
   const editor = await Editor.make()
-    .config((ctx) => ctx.set(rootCtx, root))
+    .config((ctx) => {
+      ctx.set(rootCtx, root)
+      // The first letter of a block decides its direction.
+      for (const attributes of [paragraphAttr, headingAttr]) {
+        ctx.set(attributes.key, () => ({ dir: 'auto' }))
+      }
+    })
     .use(commonmark.filter((plugin) => plugin !== syncHeadingIdPlugin))
     .use(headingIds)
     .use(link)
@@ -127,5 +142,7 @@ export async function createGfmView(root: HTMLElement): Promise<RichView> {
     destroyView(view)
     void editor.destroy()
   }
-  return { view, blocks: blocks(editor), destroy }
+  const parse = editor.ctx.get(parserCtx)
+  const parseMarkdown = (markdown: string) => parse(markdown) || null
+  return { view, blocks: blocks(editor), parseMarkdown, destroy }
 }

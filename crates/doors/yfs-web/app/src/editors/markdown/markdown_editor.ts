@@ -67,6 +67,7 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
   view.dom.setAttribute('aria-label', `Text of ${name}`)
   view.dom.setAttribute('role', 'textbox')
   view.dom.setAttribute('aria-multiline', 'true')
+  view.dom.spellcheck = true
   view.setProps({ editable: () => !readOnly })
   // Before the binding observes the fragment: it deletes what it cannot build as soon as it sees it.
   const guard = (events: Y.YEvent<Y.AbstractType<unknown>>[], { local }: Y.Transaction) => {

@@ -1,3 +1,4 @@
+import type { Node } from 'prosemirror-model'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 
@@ -16,6 +17,8 @@ export interface BlockCommand {
 export interface RichView {
   view: EditorView
   blocks: BlockCommand[]
+  /** Reads markdown; null if it has nothing. */
+  parseMarkdown?: (markdown: string) => Node | null
   destroy(): void
 }
 

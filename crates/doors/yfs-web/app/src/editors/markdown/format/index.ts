@@ -8,6 +8,7 @@ import { endCaret } from './end_caret'
 import { lateParts, type LateContext } from './late_parts'
 import { typedLinks } from './links'
 import { markEnds } from './mark_ends'
+import { pasteFromPrograms } from './paste'
 import { undoableRules } from './undo_steps'
 
 /** Returns the plugins of writing; they come before those of the profile. */
@@ -20,5 +21,6 @@ export function formatPlugins(rich: RichView, context: LateContext): Plugin[] {
     endCaret(),
     markEnds(),
     undoableRules(),
+    pasteFromPrograms(rich),
   ]
 }
