@@ -108,6 +108,11 @@ fn what_programs_copied_is_pasted_with_its_structure_in_prosemirror() {
 }
 
 #[test]
+fn the_outline_and_the_bar_belong_to_the_document() {
+    play("outline.mjs", &[]);
+}
+
+#[test]
 fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
     play("swap.mjs", &[]);
 }

@@ -2,8 +2,13 @@
 
 import type { Signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
+import { Ellipsis } from 'lucide'
 import type { Awareness } from 'y-protocols/awareness'
 import { savedStateText, type OpenDocument } from '../documents'
+import { t } from '../language/translate'
+import { Icon } from '../look/icon'
+import { openMenuBelow } from '../look/menu'
+import type { EditorAction } from './mounted_editor'
 
 export type EditorMode = 'edit' | 'source' | 'blame'
 
@@ -14,6 +19,8 @@ export interface HeaderProps {
   showsHistory: boolean
   onMode: (mode: EditorMode) => void
   onHistory: () => void
+  /** Returns what the menu of the file offers. */
+  actions: () => EditorAction[]
 }
 
 interface Person {
@@ -46,8 +53,14 @@ function usePeople(awareness: Awareness): Person[] {
 
 const LABELS: Record<EditorMode, string> = { edit: 'Edit', source: 'Source', blame: 'Authors' }
 
+/** Returns the items of the menu: what is switched. The bar and keys have the rest. */
+const switchesOf = (actions: EditorAction[]) =>
+  actions
+    .filter(({ isOn }) => isOn !== undefined)
+    .map(({ label, run, isOn }) => ({ label, run, isChecked: isOn === true }))
+
 export function EditorHeader(props: { state: Signal<HeaderProps> }) {
-  const { opened, modes, mode, showsHistory, onMode, onHistory } = props.state.value
+  const { opened, modes, mode, showsHistory, onMode, onHistory, actions } = props.state.value
   const people = usePeople(opened.awareness)
   const saved = opened.savedState.value
   return (
@@ -80,6 +93,18 @@ export function EditorHeader(props: { state: Signal<HeaderProps> }) {
       <button type="button" aria-pressed={showsHistory} onClick={onHistory}>
         History
       </button>
+      {modes.includes('source') && (
+        <button
+          type="button"
+          aria-haspopup="menu"
+          aria-label={t('More')}
+          onClick={({ currentTarget }) =>
+            openMenuBelow(currentTarget, t('More'), switchesOf(actions()))
+          }
+        >
+          <Icon of={Ellipsis} />
+        </button>
+      )}
     </>
   )
 }

@@ -12,6 +12,7 @@ import {
   type SavedState,
 } from '../documents'
 import { readSelection } from '../documents/read_selection'
+import { t } from '../language/translate'
 import { EditorHeader, type EditorMode, type HeaderProps } from './editor_header'
 import {
   fileState,
@@ -23,7 +24,7 @@ import {
 } from './file_state'
 import { HeldKeys } from './caret/held_keys'
 import type { EditorHandle, OpenFile } from './index'
-import type { MountedEditor, MountOptions } from './mounted_editor'
+import type { EditorAction, MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
 
 const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
@@ -47,6 +48,8 @@ export class FileEditor implements EditorHandle {
   private readonly notices: HTMLElement
   private readonly content: HTMLElement
   private readonly side: HTMLElement
+  private readonly outlineSide: HTMLElement
+  readonly shown = signal<MountedEditor | null>(null)
   private readonly opened: OpenDocument
   private readonly contentRoot = signal<ContentRoot | null>(null)
   private readonly mode = signal<EditorMode>('edit')
@@ -82,6 +85,8 @@ export class FileEditor implements EditorHandle {
     this.header = element('editor-header', this.root)
     this.notices = element('editor-notices', this.root)
     const body = element('editor-body', this.root)
+    this.outlineSide = element('editor-outline', body)
+    this.outlineSide.hidden = true
     this.content = element('editor-content', body)
     this.side = element('editor-side', body)
     this.side.hidden = true
@@ -106,6 +111,7 @@ export class FileEditor implements EditorHandle {
     this.nMounts += 1
     for (const stop of this.stops) stop()
     this.history?.destroy()
+    render(null, this.outlineSide)
     this.mounted?.destroy()
     render(null, this.header)
     this.root.remove()
@@ -198,6 +204,7 @@ export class FileEditor implements EditorHandle {
     this.nMounts += 1
     this.heldKeys?.release()
     this.heldKeys = null
+    this.shown.value = null
     this.mounted?.destroy()
     this.mounted = null
     this.content.replaceChildren()
@@ -253,6 +260,7 @@ export class FileEditor implements EditorHandle {
   private replaceFormer(mounted: MountedEditor): void {
     const former = this.mounted
     this.mounted = mounted
+    this.shown.value = mounted
     if (former === null) return
     readSelection()
     const selection = former.selection?.()
@@ -347,7 +355,29 @@ export class FileEditor implements EditorHandle {
         this.mode.value = chosen
       },
       onHistory: () => this.toggleHistory(),
+      actions: () => this.actions(),
     }
+  }
+
+  /** Returns what a person can do in the file now. */
+  actions(): EditorAction[] {
+    const mounted = this.mounted
+    if (mounted?.outline === undefined) return mounted?.actions?.() ?? []
+    const isOn = !this.outlineSide.hidden
+    const outline = { id: 'outline', label: t('Outline'), isOn, run: () => this.toggleOutline() }
+    return [outline, ...(mounted.actions?.() ?? [])]
+  }
+
+  toggleOutline(): void {
+    void this.switchOutline()
+  }
+
+  private async switchOutline(): Promise<void> {
+    const { OutlinePanel } = await import('./outline_panel')
+    const isShown = this.outlineSide.hidden
+    this.outlineSide.hidden = !isShown
+    const props = { shown: this.shown, onClose: () => this.toggleOutline() }
+    render(isShown ? h(OutlinePanel, props) : null, this.outlineSide)
   }
 
   toggleHistory(): void {

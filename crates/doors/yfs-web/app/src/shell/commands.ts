@@ -43,6 +43,16 @@ export function listCommands(session: Session): Command[] {
     { name: 'Change your name', run: () => renamePerson(session) },
   ]
   const ofFile: Command[] =
-    editor === null ? [] : [{ name: 'History of this file', run: () => editor.toggleHistory() }]
+    editor === null
+      ? []
+      : [
+          { name: 'History of this file', run: () => editor.toggleHistory() },
+          ...editor.actions().map(({ label, keys, run }) => ({
+            name: label,
+            ...(keys !== undefined && { keys }),
+            // After the list has given the focus back.
+            run: () => queueMicrotask(run),
+          })),
+        ]
   return [...ofFile, ...(session.readOnly ? [] : changes), ...views]
 }

@@ -10,12 +10,14 @@ import {
 } from '@milkdown/kit/core'
 import { clipboard } from '@milkdown/kit/plugin/clipboard'
 import {
+  blockquoteAttr,
+  bulletListAttr,
   commonmark,
   createCodeBlockCommand,
   headingAttr,
   insertHrCommand,
   linkSchema,
-  paragraphAttr,
+  orderedListAttr,
   syncHeadingIdPlugin,
   turnIntoTextCommand,
   wrapInBlockquoteCommand,
@@ -32,6 +34,7 @@ import {
 import { deleteColumn, deleteRow, deleteTable, isInTable } from '@milkdown/kit/prose/tables'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { t } from '../../language/translate'
 import { headingIds } from './heading_ids'
 import { limitListOrder } from './list_order'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
@@ -68,52 +71,70 @@ function blocks(editor: Editor): BlockCommand[] {
   const outside = { isEnabled: outsideTable }
   const inside = { isEnabled: inTable }
   return [
-    { label: 'Text', words: 'paragraph', hint: '', run: call(turnIntoTextCommand.key), ...outside },
-    { label: 'Heading 1', words: 'title h1', hint: '#', run: heading(1), ...outside },
-    { label: 'Heading 2', words: 'h2', hint: '##', run: heading(2), ...outside },
-    { label: 'Heading 3', words: 'h3', hint: '###', run: heading(3), ...outside },
-    { label: 'Bullet list', words: 'unordered ul', hint: '-', run: bulletList, ...outside },
     {
-      label: 'Numbered list',
+      label: t('Text'),
+      words: 'paragraph',
+      hint: '',
+      run: call(turnIntoTextCommand.key),
+      ...outside,
+    },
+    { label: t('Heading 1'), words: 'title h1', hint: '#', run: heading(1), ...outside },
+    { label: t('Heading 2'), words: 'h2', hint: '##', run: heading(2), ...outside },
+    { label: t('Heading 3'), words: 'h3', hint: '###', run: heading(3), ...outside },
+    { label: t('Bullet list'), words: 'unordered ul', hint: '-', run: bulletList, ...outside },
+    {
+      label: t('Numbered list'),
       words: 'ordered ol',
       hint: '1.',
       run: call(wrapInOrderedListCommand.key),
       ...outside,
     },
-    { label: 'Task list', words: 'todo checkbox', hint: '[ ]', run: taskList, ...outside },
+    { label: t('Task list'), words: 'todo checkbox', hint: '[ ]', run: taskList, ...outside },
     {
-      label: 'Quote',
+      label: t('Quote'),
       words: 'blockquote',
       hint: '>',
       run: call(wrapInBlockquoteCommand.key),
       ...outside,
     },
     {
-      label: 'Code',
+      label: t('Code'),
       words: 'fence',
       hint: '```',
       run: call(createCodeBlockCommand.key),
       ...outside,
     },
     {
-      label: 'Table',
+      label: t('Table'),
       words: 'grid',
       hint: '|3x3|',
       run: call(insertTableCommand.key, { row: 3, col: 3 }),
       ...outside,
     },
-    { label: 'Rule', words: 'divider hr', hint: '---', run: call(insertHrCommand.key), ...outside },
-    { label: 'Row below', words: 'table', hint: '', run: call(addRowAfterCommand.key), ...inside },
     {
-      label: 'Column right',
+      label: t('Rule'),
+      words: 'divider hr',
+      hint: '---',
+      run: call(insertHrCommand.key),
+      ...outside,
+    },
+    {
+      label: t('Row below'),
+      words: 'table',
+      hint: '',
+      run: call(addRowAfterCommand.key),
+      ...inside,
+    },
+    {
+      label: t('Column right'),
       words: 'table',
       hint: '',
       run: call(addColAfterCommand.key),
       ...inside,
     },
-    { label: 'Delete row', words: 'table', hint: '', run: deleteRow, ...inside },
-    { label: 'Delete column', words: 'table', hint: '', run: deleteColumn, ...inside },
-    { label: 'Delete table', words: '', hint: '', run: deleteTable, ...inside },
+    { label: t('Delete row'), words: 'table', hint: '', run: deleteRow, ...inside },
+    { label: t('Delete column'), words: 'table', hint: '', run: deleteColumn, ...inside },
+    { label: t('Delete table'), words: '', hint: '', run: deleteTable, ...inside },
   ]
 }
 
@@ -124,9 +145,10 @@ export async function createGfmView(root: HTMLElement): Promise<RichView> {
   const editor = await Editor.make()
     .config((ctx) => {
       ctx.set(rootCtx, root)
-      // The first letter of a block decides its direction.
-      for (const attributes of [paragraphAttr, headingAttr]) {
-        ctx.set(attributes.key, () => ({ dir: 'auto' }))
+      // The first letter decides the direction; a style sheet does it for paragraphs, whose
+      // attribute would hide their letters from the list around them.
+      for (const { key } of [headingAttr, blockquoteAttr, bulletListAttr, orderedListAttr]) {
+        ctx.set(key, () => ({ dir: 'auto' }))
       }
     })
     .use(commonmark.filter((plugin) => plugin !== syncHeadingIdPlugin))

@@ -1,6 +1,7 @@
 import type { Node } from 'prosemirror-model'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import type { EditorAction } from '../mounted_editor'
 
 /** One block that the slash menu offers. */
 export interface BlockCommand {
@@ -19,6 +20,8 @@ export interface RichView {
   blocks: BlockCommand[]
   /** Reads markdown; null if it has nothing. */
   parseMarkdown?: (markdown: string) => Node | null
+  /** Returns what a person can do now, once that is loaded. */
+  actions?: () => EditorAction[]
   destroy(): void
 }
 

@@ -43,5 +43,6 @@ export function lateParts(rich: RichView, context: LateContext): LateParts {
       handleDrop: (_view, event) => parts?.handleDrop(event) ?? false,
     },
   })
+  rich.actions = () => parts?.actions() ?? []
   return { plugin, askForLink: () => void loaded().then((ready) => ready?.askForLink()) }
 }

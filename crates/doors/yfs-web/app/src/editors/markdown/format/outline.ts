@@ -4,20 +4,8 @@ import { signal, type Signal } from '@preact/signals'
 import type { Node } from 'prosemirror-model'
 import { TextSelection } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
-
-export interface OutlineItem {
-  /** The id of the heading, as links to it name it. */
-  id: string
-  level: number
-  text: string
-}
-
-export interface TextCounts {
-  words: number
-  characters: number
-  /** How long a person reads, in minutes. */
-  minutes: number
-}
+import type * as Y from 'yjs'
+import type { OutlineItem, TextCounts } from '../../mounted_editor'
 
 /** How long after the last change the document is read again. */
 const REFRESH_MS = 400
@@ -86,7 +74,11 @@ export class DocumentOutline {
   private nWatching = 0
   private timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(private readonly view: EditorView) {
+  constructor(
+    private readonly view: EditorView,
+    private readonly document: Y.Doc,
+  ) {
+    document.on('update', this.onUpdate)
     const watched = () => {
       this.nWatching += 1
       this.schedule(0)
@@ -96,9 +88,8 @@ export class DocumentOutline {
     this.counts = signal<TextCounts>({ words: 0, characters: 0, minutes: 1 }, options)
   }
 
-  /** After a transaction. */
-  update(isChanged: boolean): void {
-    if (isChanged && this.nWatching > 0) this.schedule(REFRESH_MS)
+  private readonly onUpdate = () => {
+    if (this.nWatching > 0) this.schedule(REFRESH_MS)
   }
 
   /** Moves the caret to a heading; reports whether it exists. */
@@ -118,6 +109,7 @@ export class DocumentOutline {
   }
 
   destroy(): void {
+    this.document.off('update', this.onUpdate)
     clearTimeout(this.timer)
     this.nWatching = 0
   }

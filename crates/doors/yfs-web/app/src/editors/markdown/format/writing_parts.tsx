@@ -5,8 +5,9 @@ import { render } from 'preact'
 import type { EditorState } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { t } from '../../../language/translate'
+import type { EditorAction } from '../../mounted_editor'
 import type { RichView } from '../rich_view'
-import { blockActions, formatAt, markActions } from './actions'
+import { blockActions, formatAt, markActions, showKeys } from './actions'
 import { PageBar } from './bar'
 import { showsBar } from './bar_setting'
 import { BlockHandle } from './block_handle'
@@ -62,6 +63,20 @@ export class WritingParts {
 
   handleDrop(event: DragEvent): boolean {
     return this.handle?.handleDrop(event) ?? false
+  }
+
+  /** Returns what the list of commands offers. */
+  actions(): EditorAction[] {
+    const bar = {
+      id: 'format-bar',
+      label: t('Format bar'),
+      isOn: showsBar.peek(),
+      run: () => (showsBar.value = !showsBar.peek()),
+    }
+    const { view } = this
+    if (!view.editable) return [bar]
+    const format = [...markActions(view, () => this.askForLink()), ...blockActions(view)]
+    return [bar, ...format.map((action) => ({ ...action, keys: showKeys(action.keys) }))]
   }
 
   askForLink(): void {
