@@ -167,7 +167,7 @@ story(
     await page.click('.ProseMirror p')
     await press(page, 'Alt+F10')
     const bar = page.getByRole('toolbar', { name: 'Format', exact: true })
-    await bar.locator('[aria-label="Turn into"]:focus').waitFor()
+    await bar.locator('.format-kind:focus').waitFor()
     await press(page, 'ArrowRight')
     await bar.locator('[aria-label="Bold"]:focus').waitFor()
     await press(page, 'ArrowLeft', 'Enter')

@@ -64,6 +64,7 @@ export function FormatBar(props: FormatBarProps) {
   const bar = useRef<HTMLDivElement>(null)
   const on = format.value
   const kind = blocks.find(({ id }) => id === on[0])
+  const kindLabel = kind?.label ?? t('Heading')
   const openKinds = (event: Event) => {
     const items = blocks.map(({ id, label, icon, keys, run }) => ({
       label,
@@ -86,12 +87,13 @@ export function FormatBar(props: FormatBarProps) {
       <button
         type="button"
         class="plain format-kind"
-        aria-label={t('Turn into')}
+        aria-label={t('Turn into: {kind}', { kind: kindLabel })}
+        title={t('Turn into')}
         aria-haspopup="menu"
         onMouseDown={(event) => event.preventDefault()}
         onClick={openKinds}
       >
-        {kind?.label ?? t('Heading')}
+        {kindLabel}
         <Icon of={ChevronDown} />
       </button>
       <span class="format-line" />
