@@ -402,6 +402,18 @@ story(
   'one\n\none\n',
 )
 
+story(
+  'to-heading',
+  'Go [down](#far-away).\n\n## Far away\n',
+  async (page) => {
+    await page.locator('.ProseMirror a').click()
+    const bubble = page.getByRole('group', { name: 'Link' })
+    await bubble.getByRole('button', { name: 'Open the link' }).click()
+    await type(page, 'Not ')
+  },
+  'Go [down](#far-away).\n\n## Not Far away\n',
+)
+
 const only = process.env.STORY
 const played = stories.filter(({ name }) => !only || only.split(',').includes(name))
 

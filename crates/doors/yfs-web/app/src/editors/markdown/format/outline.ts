@@ -44,6 +44,23 @@ export function headingIdAt(doc: Node, place: number): string | null {
   return found
 }
 
+/** Moves the caret to a heading; reports whether it exists. */
+export function revealHeading(view: EditorView, id: string): boolean {
+  let place = -1
+  forEachHeading(view.state.doc, (_node, at, own) => {
+    if (own === id && place === -1) place = at
+  })
+  if (place === -1) return false
+  const { tr, doc } = view.state
+  const selection = TextSelection.near(doc.resolve(place + 1))
+  view.dispatch(tr.setSelection(selection).scrollIntoView())
+  const heading = view.nodeDOM(place)
+  if (heading instanceof HTMLElement) heading.scrollIntoView({ block: 'start' })
+  view.focus()
+  return true
+}
+
+/** Returns the headings of a document. */
 export function outlineOf(doc: Node): OutlineItem[] {
   const items: OutlineItem[] = []
   forEachHeading(doc, ({ textContent, attrs }, _at, id) => {
@@ -52,6 +69,7 @@ export function outlineOf(doc: Node): OutlineItem[] {
   return items
 }
 
+/** Returns how long a document is. */
 export function countsOf(doc: Node): TextCounts {
   let [words, characters] = [0, 0]
   doc.descendants((node) => {
@@ -94,18 +112,7 @@ export class DocumentOutline {
 
   /** Moves the caret to a heading; reports whether it exists. */
   reveal(id: string): boolean {
-    let place = -1
-    forEachHeading(this.view.state.doc, (_node, at, own) => {
-      if (own === id && place === -1) place = at
-    })
-    if (place === -1) return false
-    const { tr, doc } = this.view.state
-    const selection = TextSelection.near(doc.resolve(place + 1))
-    this.view.dispatch(tr.setSelection(selection).scrollIntoView())
-    const heading = this.view.nodeDOM(place)
-    if (heading instanceof HTMLElement) heading.scrollIntoView({ block: 'start' })
-    this.view.focus()
-    return true
+    return revealHeading(this.view, id)
   }
 
   destroy(): void {

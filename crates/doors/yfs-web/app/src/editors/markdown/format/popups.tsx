@@ -16,6 +16,7 @@ import { dispatchAlone } from './undo_steps'
 
 /** The space between a popup and the text, and the edge of the window, in CSS pixels. */
 const GAP = 8
+const HIGHLIGHT = 'link-pending'
 
 export interface PopupContext {
   path: () => string
@@ -102,6 +103,7 @@ export class Popups {
       close()
     }
     this.isField = true
+    this.highlight(from, to)
     this.show(
       <LinkField
         key={`${from}-${to}`}
@@ -137,7 +139,9 @@ export class Popups {
   private showSelection(): void {
     const { state } = this.view
     const { $from, from, to } = state.selection
-    const isUseful = this.view.editable && !$from.parent.type.spec.code
+    // A click beside the end of a line can select the end of the line alone.
+    const isNothing = to - from < 8 && state.doc.textBetween(from, to).trim() === ''
+    const isUseful = this.view.editable && !$from.parent.type.spec.code && !isNothing
     if (!isUseful || matchMedia('(pointer: coarse)').matches) return this.hide()
     this.place = () => [from, to]
     if (this.shown === 'selection') return this.position()
@@ -195,8 +199,18 @@ export class Popups {
     this.position()
   }
 
+  /** Shows what the field is about: the browser hides a selection without the focus. */
+  private highlight(from: number, to: number): void {
+    const range = new Range()
+    const [start, end] = [this.view.domAtPos(from), this.view.domAtPos(to)]
+    range.setStart(start.node, start.offset)
+    range.setEnd(end.node, end.offset)
+    CSS.highlights?.set(HIGHLIGHT, new Highlight(range))
+  }
+
   private hide(): void {
     if (this.host.hidden) return
+    CSS.highlights?.delete(HIGHLIGHT)
     this.shown = null
     this.host.hidden = true
     render(null, this.host)
