@@ -414,6 +414,80 @@ story(
   'Go [down](#far-away).\n\n## Not Far away\n',
 )
 
+story(
+  'link-end',
+  'A [x](y.md)\n',
+  async (page) => {
+    await press(page, ...END)
+    await type(page, 's and more')
+  },
+  'A [x](y.md)s and more\n',
+)
+
+story(
+  'typed-blocks',
+  'Text\n',
+  async (page) => {
+    await press(page, ...END, 'Enter')
+    await type(page, '- one')
+    await press(page, 'Enter', 'Tab')
+    await type(page, 'below')
+    await press(page, 'Enter', 'Enter', 'Enter')
+    await type(page, '> quote')
+    await press(page, 'Enter', 'Enter')
+    await type(page, '**bold** and `code` end')
+  },
+  'Text\n\n- one\n  - below\n\n> quote\n\n**bold** and `code` end\n',
+)
+
+story(
+  'others-meanwhile',
+  '```\ncode\n```\n',
+  async (page, stage) => {
+    await page.click('.ProseMirror pre')
+    await press(page, 'End', 'ArrowDown')
+    writeFileSync(join(stage.directory, 'others-meanwhile.md'), '# Top\n\n```\ncode\n```\n')
+    await page.locator('.ProseMirror h1').waitFor()
+    await type(page, 'After')
+  },
+  '# Top\n\n```\ncode\n```\n\nAfter\n',
+)
+
+if (profile === 'gfm') {
+  const table = '| a | b |\n| - | - |\n| 1 | 2 |\n'
+  story(
+    'ctrl-end-table',
+    table,
+    async (page) => {
+      await press(page, 'Control+End')
+      await type(page, 'After')
+    },
+    `${table}\nAfter\n`,
+  )
+  story(
+    'below-table',
+    table,
+    async (page) => {
+      await page.locator('.ProseMirror td').first().click()
+      await press(page, 'ArrowDown')
+      await type(page, '/qu')
+      await page.getByRole('option', { name: 'Quote' }).waitFor()
+      await press(page, 'Enter')
+      await type(page, 'After')
+    },
+    `${table}\n> After\n`,
+  )
+  story(
+    'tasks',
+    'one\n',
+    async (page) => {
+      await page.click('.ProseMirror p')
+      await press(page, 'Control+Alt+9')
+    },
+    '- [ ] one\n',
+  )
+}
+
 const only = process.env.STORY
 const played = stories.filter(({ name }) => !only || only.split(',').includes(name))
 
@@ -434,7 +508,7 @@ await scenario(
       await page.evaluate(() => window.harness.handle.focus())
       try {
         if (process.env.QUICK) page.setDefaultTimeout(5000)
-        await play(page)
+        await play(page, stage)
         await saved(page)
         assertEqual(await stage.yfs('cat', `/${name}.md`), after, name)
       } catch (error) {

@@ -28,8 +28,8 @@ import { t } from '../../language/translate'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
 
 /**
- * Lets the first letter of a block decide its direction. A style sheet does it for paragraphs, whose
- * attribute would hide their letters from the list around them.
+ * Lets the first letter of a block decide its direction. A style sheet does it for paragraphs: an
+ * attribute of theirs would hide their letters from the list around them.
  */
 function withDirection(): Schema {
   let { nodes } = plain.spec

@@ -21,9 +21,7 @@ import {
   syncHeadingIdPlugin,
   turnIntoTextCommand,
   wrapInBlockquoteCommand,
-  wrapInBulletListCommand,
   wrapInHeadingCommand,
-  wrapInOrderedListCommand,
 } from '@milkdown/kit/preset/commonmark'
 import {
   addColAfterCommand,
@@ -35,23 +33,10 @@ import { deleteColumn, deleteRow, deleteTable, isInTable } from '@milkdown/kit/p
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { t } from '../../language/translate'
+import { turnInto, type BlockKind } from './format/turn_into'
 import { headingIds } from './heading_ids'
 import { limitListOrder } from './list_order'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
-
-/** Makes the item around the cursor a task. */
-const makeTask: Command = (state, dispatch) => {
-  const { $from } = state.selection
-  for (let depth = $from.depth; depth > 0; depth--) {
-    const item = $from.node(depth)
-    if (item.type.name !== 'list_item') continue
-    dispatch?.(
-      state.tr.setNodeMarkup($from.before(depth), undefined, { ...item.attrs, checked: false }),
-    )
-    return true
-  }
-  return false
-}
 
 const inTable = (view: EditorView) => isInTable(view.state)
 const outsideTable = (view: EditorView) => !isInTable(view.state)
@@ -62,12 +47,12 @@ function blocks(editor: Editor): BlockCommand[] {
     () =>
       editor.ctx.get(commandsCtx).call(key, payload)
   const heading = (level: number) => call(wrapInHeadingCommand.key, level)
-  const bulletList = call(wrapInBulletListCommand.key)
-  const taskList: Command = (state, dispatch, view) => {
-    if (view === undefined) return false
-    if (!makeTask(state, undefined)) bulletList(state, dispatch, view)
-    return makeTask(view.state, view.dispatch)
-  }
+  const turn =
+    (kind: BlockKind): Command =>
+    (_state, _dispatch, view) => {
+      if (view !== undefined) turnInto(view, kind)
+      return view !== undefined
+    }
   const outside = { isEnabled: outsideTable }
   const inside = { isEnabled: inTable }
   return [
@@ -81,15 +66,15 @@ function blocks(editor: Editor): BlockCommand[] {
     { label: t('Heading 1'), words: 'title h1', hint: '#', run: heading(1), ...outside },
     { label: t('Heading 2'), words: 'h2', hint: '##', run: heading(2), ...outside },
     { label: t('Heading 3'), words: 'h3', hint: '###', run: heading(3), ...outside },
-    { label: t('Bullet list'), words: 'unordered ul', hint: '-', run: bulletList, ...outside },
+    { label: t('Bullet list'), words: 'unordered ul', hint: '-', run: turn('bullets'), ...outside },
     {
       label: t('Numbered list'),
       words: 'ordered ol',
       hint: '1.',
-      run: call(wrapInOrderedListCommand.key),
+      run: turn('numbers'),
       ...outside,
     },
-    { label: t('Task list'), words: 'todo checkbox', hint: '[ ]', run: taskList, ...outside },
+    { label: t('Task list'), words: 'todo checkbox', hint: '[ ]', run: turn('tasks'), ...outside },
     {
       label: t('Quote'),
       words: 'blockquote',

@@ -3,8 +3,9 @@
 
 import { GapCursor } from '@milkdown/kit/prose/gapcursor'
 import type { Node } from 'prosemirror-model'
-import { Plugin, TextSelection, type EditorState } from 'prosemirror-state'
+import { Plugin, TextSelection, type EditorState, type Transaction } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { ySyncPluginKey } from 'y-prosemirror'
 import { namesOf } from './schema_names'
 
 function isPicture(block: Node): boolean {
@@ -66,10 +67,31 @@ function handleKey(view: EditorView, event: KeyboardEvent): boolean {
   return true
 }
 
+const isAfterEnd = ({ selection, doc }: EditorState): boolean =>
+  selection instanceof GapCursor && selection.from === doc.content.size
+
+/** Reports whether a transaction brought what others wrote. */
+function isOfOthers(tr: Transaction): boolean {
+  const meta = tr.getMeta(ySyncPluginKey) as Record<string, boolean> | undefined
+  return meta?.['isChangeOrigin'] === true && meta['isUndoRedoOperation'] !== true
+}
+
+/** Keeps the caret after the last block when others write. */
+function stayAfterEnd(
+  trs: readonly Transaction[],
+  before: EditorState,
+  after: EditorState,
+): Transaction | null {
+  if (!isAfterEnd(before) || isAfterEnd(after) || !trs.some(isOfOthers)) return null
+  const end = after.doc.resolve(after.doc.content.size)
+  return after.tr.setSelection(new GapCursor(end))
+}
+
 /** The keys that lead after the last block, and clicks below it. */
 export function endCaret(): Plugin {
   return new Plugin({
     props: { handleKeyDown: handleKey },
+    appendTransaction: stayAfterEnd,
     view: (view) => {
       const page = view.dom.closest<HTMLElement>('.rich-page')
       const onMouseDown = (event: MouseEvent) => {

@@ -1,4 +1,4 @@
-// What floats beside the text: the bubble of a selection, the bubble of a link, the field of a link.
+// What floats beside the text: the bubbles of a selection and of a link, and the field of a link.
 
 import type { ReadonlySignal } from '@preact/signals'
 import { render, type ComponentChild } from 'preact'

@@ -1,6 +1,7 @@
 // What one Ctrl+Z takes back: an automatic change is a step of its own, so that the first one takes
 // back what the editor did and leaves what the person typed.
 
+import type { ResolvedPos } from 'prosemirror-model'
 import { Plugin, Selection, type Transaction } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { yUndoPluginKey } from 'y-prosemirror'
@@ -34,6 +35,25 @@ function capture(view: EditorView, handle: () => unknown): [Transaction | null, 
   }
 }
 
+/** A list that a rule makes has no blank lines between its items. */
+function tightenItem(tr: Transaction, wasItem: boolean): void {
+  const { $from } = tr.selection
+  for (let depth = $from.depth; depth > 0 && !wasItem; depth--) {
+    const { type, attrs } = $from.node(depth)
+    if (type.name !== 'list_item' || attrs['spread'] !== true) continue
+    tr.setNodeMarkup($from.before(depth), undefined, { ...attrs, spread: false })
+    return
+  }
+}
+
+/** Reports whether a place is in an item of a list. */
+function isInItem($place: ResolvedPos): boolean {
+  for (let depth = $place.depth; depth > 0; depth--) {
+    if ($place.node(depth).type.name === 'list_item') return true
+  }
+  return false
+}
+
 /** Returns a transaction that takes back `typed` and makes the changes of `rule` instead. */
 function afterTyping(view: EditorView, typed: Transaction, rule: Transaction): Transaction {
   const { tr } = view.state
@@ -41,8 +61,10 @@ function afterTyping(view: EditorView, typed: Transaction, rule: Transaction): T
     tr.step(typed.steps[n]!.invert(typed.docs[n]!))
   }
   for (const step of rule.steps) tr.step(step)
+  const wasItem = isInItem(view.state.selection.$from)
   tr.setSelection(Selection.fromJSON(tr.doc, rule.selection.toJSON()))
   if (rule.storedMarksSet) tr.setStoredMarks(rule.storedMarks)
+  tightenItem(tr, wasItem)
   return tr
 }
 

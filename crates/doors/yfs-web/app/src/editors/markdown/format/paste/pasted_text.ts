@@ -11,7 +11,7 @@ const SIGNS = [
   /^\|.*\|\s*\n\|\s*:?-/m,
 ]
 
-/** Reports whether a text is written in markdown; some signs can be chance in a text of one line. */
+/** Reports whether a text is written in markdown. */
 export function isMarkdown(text: string): boolean {
   return SIGNS.some((sign) => sign.test(text))
 }
