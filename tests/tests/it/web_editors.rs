@@ -88,6 +88,31 @@ fn headings_are_undone_and_no_space_stays_at_the_end_of_a_block_in_prosemirror()
 }
 
 #[test]
+fn links_blocks_and_marks_are_written_in_milkdown() {
+    play("format.mjs", &["gfm"]);
+}
+
+#[test]
+fn links_blocks_and_marks_are_written_in_prosemirror() {
+    play("format.mjs", &["commonmark"]);
+}
+
+#[test]
+fn what_programs_copied_is_pasted_with_its_structure_in_milkdown() {
+    play("clipboards.mjs", &["gfm", &fixtures()]);
+}
+
+#[test]
+fn what_programs_copied_is_pasted_with_its_structure_in_prosemirror() {
+    play("clipboards.mjs", &["commonmark", &fixtures()]);
+}
+
+#[test]
+fn the_outline_and_the_bar_belong_to_the_document() {
+    play("outline.mjs", &[]);
+}
+
+#[test]
 fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
     play("swap.mjs", &[]);
 }

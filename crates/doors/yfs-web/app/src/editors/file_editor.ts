@@ -25,7 +25,7 @@ import {
 } from './file_state'
 import { HeldKeys } from './caret/held_keys'
 import type { EditorHandle, FileView, OpenFile } from './index'
-import type { MountedEditor, MountOptions } from './mounted_editor'
+import type { EditorAction, MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
 
 const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
@@ -49,6 +49,8 @@ export class FileEditor implements EditorHandle {
   private readonly notices: HTMLElement
   private readonly content: HTMLElement
   private readonly side: HTMLElement
+  private readonly outlineSide: HTMLElement
+  readonly shown = signal<MountedEditor | null>(null)
   private readonly opened: OpenDocument
   private readonly contentRoot = signal<ContentRoot | null>(null)
   private readonly mode = signal<EditorMode>('edit')
@@ -65,6 +67,7 @@ export class FileEditor implements EditorHandle {
   private nMounts = 0
   private wantsFocus = false
   private wantedLine: { line: number; column?: number } | null = null
+  private wantedHeading: string | null = null
   private trashNotice: HTMLElement | null = null
   private refusalNotice: HTMLElement | null = null
   private history: { destroy(): void } | null = null
@@ -84,6 +87,8 @@ export class FileEditor implements EditorHandle {
     this.header = element('editor-header', file.head ?? this.root)
     this.notices = element('editor-notices', this.root)
     const body = element('editor-body', this.root)
+    this.outlineSide = element('editor-outline', body)
+    this.outlineSide.hidden = true
     this.content = element('editor-content', body)
     this.side = element('editor-side', body)
     this.side.hidden = true
@@ -106,10 +111,15 @@ export class FileEditor implements EditorHandle {
     else this.mounted?.reveal(line, column)
   }
 
+  revealHeading(slug: string): void {
+    this.wantedHeading = this.mounted?.revealHeading?.(slug) === true ? null : slug
+  }
+
   destroy(): void {
     this.nMounts += 1
     for (const stop of this.stops) stop()
     this.history?.destroy()
+    render(null, this.outlineSide)
     this.mounted?.destroy()
     render(null, this.header)
     this.header.remove()
@@ -230,6 +240,7 @@ export class FileEditor implements EditorHandle {
     this.nMounts += 1
     this.heldKeys?.release()
     this.heldKeys = null
+    this.shown.value = null
     this.mounted?.destroy()
     this.mounted = null
     this.content.replaceChildren()
@@ -279,6 +290,8 @@ export class FileEditor implements EditorHandle {
     // What only says that the content is on its way leaves both to the editor that follows.
     if (state.kind !== 'loading') {
       if (this.wantedLine !== null) mounted.reveal(this.wantedLine.line, this.wantedLine.column)
+      if (this.wantedHeading !== null) mounted.revealHeading?.(this.wantedHeading)
+      this.wantedHeading = null
       this.wantedLine = null
       this.wantsFocus = false
     }
@@ -290,6 +303,7 @@ export class FileEditor implements EditorHandle {
   private replaceFormer(mounted: MountedEditor): void {
     const former = this.mounted
     this.mounted = mounted
+    this.shown.value = mounted
     if (former === null) return
     readSelection()
     const selection = former.selection?.()
@@ -404,6 +418,27 @@ export class FileEditor implements EditorHandle {
       isShown: name === mode,
       show: () => (this.mode.value = name),
     }))
+  }
+
+  /** Returns what a person can do in the file now. */
+  actions(): EditorAction[] {
+    const mounted = this.mounted
+    if (mounted?.outline === undefined) return mounted?.actions?.() ?? []
+    const isOn = !this.outlineSide.hidden
+    const outline = { id: 'outline', label: t('Outline'), isOn, run: () => this.toggleOutline() }
+    return [outline, ...(mounted.actions?.() ?? [])]
+  }
+
+  toggleOutline(): void {
+    void this.switchOutline()
+  }
+
+  private async switchOutline(): Promise<void> {
+    const { OutlinePanel } = await import('./outline_panel')
+    const isShown = this.outlineSide.hidden
+    this.outlineSide.hidden = !isShown
+    const props = { shown: this.shown, onClose: () => this.toggleOutline() }
+    render(isShown ? h(OutlinePanel, props) : null, this.outlineSide)
   }
 
   toggleHistory(): void {

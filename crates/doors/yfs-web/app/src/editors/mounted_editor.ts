@@ -1,4 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals'
+import type { IconNode } from 'lucide'
 import type { EditorWorkspace, OpenDocument, SavedState } from '../documents'
 import type { SharedSelection } from './caret/carry_caret'
 import type { HeldKey } from './caret/held_keys'
@@ -19,6 +20,32 @@ export interface MountOptions {
   path: () => string
 }
 
+/** A heading of a document. */
+export interface OutlineItem {
+  /** The id of the heading, as links to it name it. */
+  id: string
+  level: number
+  text: string
+}
+
+export interface TextCounts {
+  words: number
+  characters: number
+  /** How long a person reads, in minutes. */
+  minutes: number
+}
+
+/** What a person can do in an editor by a menu or by the list of commands. */
+export interface EditorAction {
+  id: string
+  label: string
+  icon?: IconNode
+  keys?: string
+  /** Whether it holds now; only for what is switched. */
+  isOn?: boolean
+  run: () => void
+}
+
 /** An editor in its container. */
 export interface MountedEditor {
   /** Whether what was typed here is stored, if that is not a matter of the document. */
@@ -32,5 +59,12 @@ export interface MountedEditor {
   selection?(): SharedSelection
   /** Selects what the editor before this one had selected, and types the keys that were held. */
   takeOver?(former: SharedSelection, keys: HeldKey[]): void
+  /** The headings; read only while they are watched. */
+  outline?: ReadonlySignal<OutlineItem[]>
+  counts?: ReadonlySignal<TextCounts>
+  /** Moves the caret to a heading; reports whether it exists. */
+  revealHeading?(id: string): boolean
+  /** Returns what a person can do now. */
+  actions?(): EditorAction[]
   destroy(): void
 }

@@ -56,11 +56,17 @@ function ofFile(session: Session): Command[] {
   const history = { name: t('History of this file'), run: () => editor?.toggleHistory() }
   const items = documentMenu(session, id).filter((item) => item !== null)
   const others = items.filter(({ label }) => label !== t('History'))
+  const actions = (editor?.actions() ?? []).map(({ label, keys, run }) => ({
+    name: label,
+    ...(keys !== undefined && { keys }),
+    // After the list has given the focus back.
+    run: () => queueMicrotask(run),
+  }))
   const named = others.map(({ label, run }) => ({
     name: t('This file: {command}', { command: label }),
     run,
   }))
-  return [...(editor === null ? [] : [history]), ...named]
+  return [...(editor === null ? [] : [history]), ...actions, ...named]
 }
 
 function ofPeople(session: Session): Command[] {

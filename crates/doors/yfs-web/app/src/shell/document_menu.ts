@@ -26,6 +26,12 @@ export function documentMenu(session: Session, id: string): MenuItems {
       ...views.map(({ label, isShown, show }) => ({ label, isChecked: isShown, run: show })),
     )
     if (views.length > 0) items.push(null)
+    // What is switched; keys and the bar have the rest.
+    const switches = editor.actions().filter(({ isOn }) => isOn !== undefined)
+    items.push(
+      ...switches.map(({ label, isOn, run }) => ({ label, isChecked: isOn === true, run })),
+    )
+    if (switches.length > 0) items.push(null)
     items.push({ label: t('History'), icon: History, run: () => editor.toggleHistory() })
   }
   items.push({ label: t('Print'), icon: Printer, run: () => print() })

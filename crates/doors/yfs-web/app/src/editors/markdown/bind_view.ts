@@ -20,6 +20,7 @@ import { CARRIED } from '../caret/carry_caret'
 import type { MountOptions } from '../mounted_editor'
 import { showBriefly } from '../notice'
 import { blockWindow } from './block_window'
+import { formatPlugins } from './format'
 import { ImageLoader, ImageView } from './image_view'
 import { richClicks } from './rich_clicks'
 import type { RichView } from './rich_view'
@@ -49,17 +50,19 @@ function undoManagerOf(fragment: Y.XmlFragment): Y.UndoManager {
 
 /** Binds the view; returns a function that releases what the binding holds. */
 export function bindView(
-  { view, blocks }: RichView,
+  rich: RichView,
   fragment: Y.XmlFragment,
   options: MountOptions,
 ): () => void {
-  const { workspace, document: opened, path } = options
+  const { view, blocks } = rich
+  const { workspace, document: opened, path, container } = options
   const images = new ImageLoader(workspace, path)
   const report = (message: string) => showBriefly(options.notices, message)
   const undoKeys = keydownHandler({ 'Mod-z': undo, 'Mod-y': redo, 'Mod-Shift-z': redo })
   const plugins = [
     blockWindow(options.container),
     slashMenu(blocks),
+    ...formatPlugins(rich, { container, path, report }),
     uploadImages(workspace, path, report),
     richClicks(path),
     trimTrailingSpace(),

@@ -19,12 +19,36 @@ import {
   wrappingInputRule,
 } from 'prosemirror-inputrules'
 import { keymap } from 'prosemirror-keymap'
-import { schema } from 'prosemirror-markdown'
-import type { MarkType, NodeType } from 'prosemirror-model'
+import { defaultMarkdownParser, MarkdownParser, schema as plain } from 'prosemirror-markdown'
+import { Schema, type MarkType, type NodeSpec, type NodeType } from 'prosemirror-model'
 import { liftListItem, sinkListItem, splitListItem, wrapInList } from 'prosemirror-schema-list'
 import { EditorState, type Command, type Plugin } from 'prosemirror-state'
 import { EditorView } from 'prosemirror-view'
+import { t } from '../../language/translate'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
+
+/**
+ * Lets the first letter of a block decide its direction. A style sheet does it for paragraphs: an
+ * attribute of theirs would hide their letters from the list around them.
+ */
+function withDirection(): Schema {
+  let { nodes } = plain.spec
+  const show: Record<string, NodeSpec['toDOM']> = {
+    blockquote: () => ['blockquote', { dir: 'auto' }, 0],
+    bullet_list: ({ attrs }) => ['ul', { dir: 'auto', 'data-tight': attrs['tight'] || null }, 0],
+    ordered_list: ({ attrs }) => {
+      const start = attrs['order'] === 1 ? null : attrs['order']
+      return ['ol', { dir: 'auto', start, 'data-tight': attrs['tight'] || null }, 0]
+    },
+    heading: ({ attrs }) => [`h${attrs['level']}`, { dir: 'auto' }, 0],
+  }
+  for (const [name, toDOM] of Object.entries(show)) {
+    nodes = nodes.update(name, { ...nodes.get(name)!, toDOM: toDOM! })
+  }
+  return new Schema({ nodes, marks: plain.spec.marks })
+}
+
+const schema = withDirection()
 
 const node = (name: string): NodeType => schema.nodes[name]!
 const mark = (name: string): MarkType => schema.marks[name]!
@@ -101,25 +125,30 @@ function rules(): Plugin {
 function blocks(): BlockCommand[] {
   const heading = (level: number) => setBlockType(node('heading'), { level })
   return [
-    { label: 'Text', words: 'paragraph', hint: '', run: setBlockType(node('paragraph')) },
-    { label: 'Heading 1', words: 'title h1', hint: '#', run: heading(1) },
-    { label: 'Heading 2', words: 'h2', hint: '##', run: heading(2) },
-    { label: 'Heading 3', words: 'h3', hint: '###', run: heading(3) },
+    { label: t('Text'), words: 'paragraph', hint: '', run: setBlockType(node('paragraph')) },
+    { label: t('Heading 1'), words: 'title h1', hint: '#', run: heading(1) },
+    { label: t('Heading 2'), words: 'h2', hint: '##', run: heading(2) },
+    { label: t('Heading 3'), words: 'h3', hint: '###', run: heading(3) },
     {
-      label: 'Bullet list',
+      label: t('Bullet list'),
       words: 'unordered ul',
       hint: '-',
       run: wrapInList(node('bullet_list'), TIGHT),
     },
     {
-      label: 'Numbered list',
+      label: t('Numbered list'),
       words: 'ordered ol',
       hint: '1.',
       run: wrapInList(node('ordered_list'), TIGHT),
     },
-    { label: 'Quote', words: 'blockquote', hint: '>', run: wrapIn(node('blockquote')) },
-    { label: 'Code', words: 'fence pre', hint: '```', run: setBlockType(node('code_block')) },
-    { label: 'Rule', words: 'divider line hr', hint: '---', run: insert(node('horizontal_rule')) },
+    { label: t('Quote'), words: 'blockquote', hint: '>', run: wrapIn(node('blockquote')) },
+    { label: t('Code'), words: 'fence pre', hint: '```', run: setBlockType(node('code_block')) },
+    {
+      label: t('Rule'),
+      words: 'divider line hr',
+      hint: '---',
+      run: insert(node('horizontal_rule')),
+    },
   ]
 }
 
@@ -129,5 +158,8 @@ export function createCommonmarkView(root: HTMLElement): RichView {
     plugins: [rules(), keymap(keys()), keymap(baseKeymap)],
   })
   const view = new EditorView(root, { state })
-  return { view, blocks: blocks(), destroy: () => destroyView(view) }
+  const { tokenizer, tokens } = defaultMarkdownParser
+  const parser = new MarkdownParser(schema, tokenizer, tokens)
+  const parseMarkdown = (markdown: string) => parser.parse(markdown)
+  return { view, blocks: blocks(), parseMarkdown, destroy: () => destroyView(view) }
 }

@@ -1,17 +1,27 @@
 // Milkdown with its presets commonmark and gfm: the profile `gfm`.
 
-import { commandsCtx, Editor, editorViewCtx, rootCtx, type CmdKey } from '@milkdown/kit/core'
+import {
+  commandsCtx,
+  Editor,
+  editorViewCtx,
+  parserCtx,
+  rootCtx,
+  type CmdKey,
+} from '@milkdown/kit/core'
 import { clipboard } from '@milkdown/kit/plugin/clipboard'
 import {
+  blockquoteAttr,
+  bulletListAttr,
   commonmark,
   createCodeBlockCommand,
+  headingAttr,
   insertHrCommand,
+  linkSchema,
+  orderedListAttr,
   syncHeadingIdPlugin,
   turnIntoTextCommand,
   wrapInBlockquoteCommand,
-  wrapInBulletListCommand,
   wrapInHeadingCommand,
-  wrapInOrderedListCommand,
 } from '@milkdown/kit/preset/commonmark'
 import {
   addColAfterCommand,
@@ -22,23 +32,11 @@ import {
 import { deleteColumn, deleteRow, deleteTable, isInTable } from '@milkdown/kit/prose/tables'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { t } from '../../language/translate'
+import { turnInto, type BlockKind } from './format/turn_into'
 import { headingIds } from './heading_ids'
 import { limitListOrder } from './list_order'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
-
-/** Makes the item around the cursor a task. */
-const makeTask: Command = (state, dispatch) => {
-  const { $from } = state.selection
-  for (let depth = $from.depth; depth > 0; depth--) {
-    const item = $from.node(depth)
-    if (item.type.name !== 'list_item') continue
-    dispatch?.(
-      state.tr.setNodeMarkup($from.before(depth), undefined, { ...item.attrs, checked: false }),
-    )
-    return true
-  }
-  return false
-}
 
 const inTable = (view: EditorView) => isInTable(view.state)
 const outsideTable = (view: EditorView) => !isInTable(view.state)
@@ -49,69 +47,98 @@ function blocks(editor: Editor): BlockCommand[] {
     () =>
       editor.ctx.get(commandsCtx).call(key, payload)
   const heading = (level: number) => call(wrapInHeadingCommand.key, level)
-  const bulletList = call(wrapInBulletListCommand.key)
-  const taskList: Command = (state, dispatch, view) => {
-    if (view === undefined) return false
-    if (!makeTask(state, undefined)) bulletList(state, dispatch, view)
-    return makeTask(view.state, view.dispatch)
-  }
+  const turn =
+    (kind: BlockKind): Command =>
+    (_state, _dispatch, view) => {
+      if (view !== undefined) turnInto(view, kind)
+      return view !== undefined
+    }
   const outside = { isEnabled: outsideTable }
   const inside = { isEnabled: inTable }
   return [
-    { label: 'Text', words: 'paragraph', hint: '', run: call(turnIntoTextCommand.key), ...outside },
-    { label: 'Heading 1', words: 'title h1', hint: '#', run: heading(1), ...outside },
-    { label: 'Heading 2', words: 'h2', hint: '##', run: heading(2), ...outside },
-    { label: 'Heading 3', words: 'h3', hint: '###', run: heading(3), ...outside },
-    { label: 'Bullet list', words: 'unordered ul', hint: '-', run: bulletList, ...outside },
     {
-      label: 'Numbered list',
-      words: 'ordered ol',
-      hint: '1.',
-      run: call(wrapInOrderedListCommand.key),
+      label: t('Text'),
+      words: 'paragraph',
+      hint: '',
+      run: call(turnIntoTextCommand.key),
       ...outside,
     },
-    { label: 'Task list', words: 'todo checkbox', hint: '[ ]', run: taskList, ...outside },
+    { label: t('Heading 1'), words: 'title h1', hint: '#', run: heading(1), ...outside },
+    { label: t('Heading 2'), words: 'h2', hint: '##', run: heading(2), ...outside },
+    { label: t('Heading 3'), words: 'h3', hint: '###', run: heading(3), ...outside },
+    { label: t('Bullet list'), words: 'unordered ul', hint: '-', run: turn('bullets'), ...outside },
     {
-      label: 'Quote',
+      label: t('Numbered list'),
+      words: 'ordered ol',
+      hint: '1.',
+      run: turn('numbers'),
+      ...outside,
+    },
+    { label: t('Task list'), words: 'todo checkbox', hint: '[ ]', run: turn('tasks'), ...outside },
+    {
+      label: t('Quote'),
       words: 'blockquote',
       hint: '>',
       run: call(wrapInBlockquoteCommand.key),
       ...outside,
     },
     {
-      label: 'Code',
+      label: t('Code'),
       words: 'fence',
       hint: '```',
       run: call(createCodeBlockCommand.key),
       ...outside,
     },
     {
-      label: 'Table',
+      label: t('Table'),
       words: 'grid',
       hint: '|3x3|',
       run: call(insertTableCommand.key, { row: 3, col: 3 }),
       ...outside,
     },
-    { label: 'Rule', words: 'divider hr', hint: '---', run: call(insertHrCommand.key), ...outside },
-    { label: 'Row below', words: 'table', hint: '', run: call(addRowAfterCommand.key), ...inside },
     {
-      label: 'Column right',
+      label: t('Rule'),
+      words: 'divider hr',
+      hint: '---',
+      run: call(insertHrCommand.key),
+      ...outside,
+    },
+    {
+      label: t('Row below'),
+      words: 'table',
+      hint: '',
+      run: call(addRowAfterCommand.key),
+      ...inside,
+    },
+    {
+      label: t('Column right'),
       words: 'table',
       hint: '',
       run: call(addColAfterCommand.key),
       ...inside,
     },
-    { label: 'Delete row', words: 'table', hint: '', run: deleteRow, ...inside },
-    { label: 'Delete column', words: 'table', hint: '', run: deleteColumn, ...inside },
-    { label: 'Delete table', words: '', hint: '', run: deleteTable, ...inside },
+    { label: t('Delete row'), words: 'table', hint: '', run: deleteRow, ...inside },
+    { label: t('Delete column'), words: 'table', hint: '', run: deleteColumn, ...inside },
+    { label: t('Delete table'), words: '', hint: '', run: deleteTable, ...inside },
   ]
 }
 
+/** What is typed at the end of a link is not part of it. */
+const link = linkSchema.extendSchema((make) => (ctx) => ({ ...make(ctx), inclusive: false }))
+
 export async function createGfmView(root: HTMLElement): Promise<RichView> {
   const editor = await Editor.make()
-    .config((ctx) => ctx.set(rootCtx, root))
+    .config((ctx) => {
+      ctx.set(rootCtx, root)
+      // The first letter decides the direction; a style sheet does it for paragraphs, whose
+      // attribute would hide their letters from the list around them.
+      for (const { key } of [headingAttr, blockquoteAttr, bulletListAttr, orderedListAttr]) {
+        ctx.set(key, () => ({ dir: 'auto' }))
+      }
+    })
     .use(commonmark.filter((plugin) => plugin !== syncHeadingIdPlugin))
     .use(headingIds)
+    .use(link)
     .use(gfm)
     .use(clipboard)
     .create()
@@ -122,5 +149,7 @@ export async function createGfmView(root: HTMLElement): Promise<RichView> {
     destroyView(view)
     void editor.destroy()
   }
-  return { view, blocks: blocks(editor), destroy }
+  const parse = editor.ctx.get(parserCtx)
+  const parseMarkdown = (markdown: string) => parse(markdown) || null
+  return { view, blocks: blocks(editor), parseMarkdown, destroy }
 }

@@ -9,6 +9,7 @@ import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
 import { bindView } from './bind_view'
 import { changeProblem, fragmentProblem } from './check_fragment'
+import { DocumentOutline } from './format/outline'
 import { richSelection, takeOverRich } from './rich_caret'
 import type { RichView } from './rich_view'
 import { mountSourceView } from './source_view'
@@ -72,6 +73,7 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
   view.dom.setAttribute('aria-label', `Text of ${name}`)
   view.dom.setAttribute('role', 'textbox')
   view.dom.setAttribute('aria-multiline', 'true')
+  view.dom.spellcheck = true
   view.setProps({ editable: () => !readOnly })
   // Before the binding observes the fragment: it deletes what it cannot build as soon as it sees it.
   const guard = (events: Y.YEvent<Y.AbstractType<unknown>>[], { local }: Y.Transaction) => {
@@ -80,6 +82,7 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
   fragment.observeDeep(guard as never)
   const unbind = bindView(rich, fragment, options)
   const frontMatter = mountFrontMatter(front, options)
+  const outline = new DocumentOutline(view, opened.doc)
   return {
     focus: () => view.focus(),
     reveal: (line) => void revealInTree(view, options, line),
@@ -91,7 +94,12 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
     },
     selection: () => richSelection(view),
     takeOver: (former, keys) => takeOverRich(view, former, keys),
+    outline: outline.outline,
+    counts: outline.counts,
+    revealHeading: (id) => outline.reveal(id),
+    actions: () => rich.actions?.() ?? [],
     destroy: () => {
+      outline.destroy()
       fragment.unobserveDeep(guard as never)
       rich.destroy()
       unbind()

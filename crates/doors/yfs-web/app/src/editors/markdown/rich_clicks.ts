@@ -2,6 +2,7 @@
 
 import { Plugin } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { revealHeading } from './format/outline'
 import { resolveReference } from './workspace_path'
 
 /** The event that asks the application to open a file; it bubbles. */
@@ -31,14 +32,32 @@ function openLink(view: EditorView, event: MouseEvent, filePath: string): boolea
   const link = target instanceof Element ? target.closest('a[href]') : null
   const href = link?.getAttribute('href')
   if (!href || !(event.metaKey || event.ctrlKey || !view.editable)) return false
+  openHref(view, href, filePath)
+  return true
+}
+
+/** Returns the heading that a link names; null if it names none. */
+function headingOf(href: string): string | null {
+  const fragment = /#(.+)$/.exec(href)?.[1]
+  try {
+    return fragment === undefined ? null : decodeURIComponent(fragment)
+  } catch {
+    return fragment ?? null
+  }
+}
+
+/** Opens the target of a link: a heading, a file of the workspace here, else a new tab. */
+export function openHref(view: EditorView, href: string, filePath: string): void {
   const path = resolveReference(filePath, href)
-  if (path !== null) {
-    const detail = { path }
+  const heading = headingOf(href)
+  if (href.startsWith('#')) {
+    if (heading !== null) revealHeading(view, heading)
+  } else if (path !== null) {
+    const detail = { path, heading }
     view.dom.dispatchEvent(new CustomEvent(OPEN_PATH_EVENT, { bubbles: true, detail }))
   } else if (/^(https?|mailto):/i.test(href)) {
     window.open(href, '_blank', 'noopener,noreferrer')
   }
-  return true
 }
 
 export function richClicks(filePath: () => string): Plugin {

@@ -1,5 +1,7 @@
+import type { Node } from 'prosemirror-model'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import type { EditorAction } from '../mounted_editor'
 
 /** One block that the slash menu offers. */
 export interface BlockCommand {
@@ -16,6 +18,10 @@ export interface BlockCommand {
 export interface RichView {
   view: EditorView
   blocks: BlockCommand[]
+  /** Reads markdown; null if it has nothing. */
+  parseMarkdown?: (markdown: string) => Node | null
+  /** Returns what a person can do now, once that is loaded. */
+  actions?: () => EditorAction[]
   destroy(): void
 }
 

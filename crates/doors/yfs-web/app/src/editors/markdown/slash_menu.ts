@@ -2,6 +2,7 @@
 
 import { Plugin, PluginKey, TextSelection } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { t } from '../../language/translate'
 import type { BlockCommand } from './rich_view'
 
 const key = new PluginKey<SlashState>('slash-menu')
@@ -42,7 +43,7 @@ class SlashMenu {
   ) {
     this.list.className = 'slash-menu'
     this.list.setAttribute('role', 'listbox')
-    this.list.setAttribute('aria-label', 'Blocks')
+    this.list.setAttribute('aria-label', t('Blocks'))
     this.list.hidden = true
     document.body.append(this.list)
   }
