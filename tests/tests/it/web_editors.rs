@@ -88,6 +88,11 @@ fn headings_are_undone_and_no_space_stays_at_the_end_of_a_block_in_prosemirror()
 }
 
 #[test]
+fn tables_get_rows_columns_alignment_and_pasted_cells() {
+    play("tables.mjs", &[]);
+}
+
+#[test]
 fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
     play("swap.mjs", &[]);
 }

@@ -19,6 +19,7 @@ import { CARRIED } from '../caret/carry_caret'
 import type { MountOptions } from '../mounted_editor'
 import { showBriefly } from '../notice'
 import { blockWindow } from './block_window'
+import { blockPlugins } from './blocks/block_plugins'
 import { ImageLoader, ImageView } from './image_view'
 import { richClicks } from './rich_clicks'
 import type { RichView } from './rich_view'
@@ -65,6 +66,7 @@ export function bindView(
     uploadImages(workspace, path, report),
     richClicks(path),
     trimTrailingSpace(),
+    ...blockPlugins(view.state.schema),
     ...view.state.plugins,
     dropCursor({ color: 'var(--accent)', width: 2 }),
     gapCursor(),

@@ -13,15 +13,11 @@ import {
   wrapInHeadingCommand,
   wrapInOrderedListCommand,
 } from '@milkdown/kit/preset/commonmark'
-import {
-  addColAfterCommand,
-  addRowAfterCommand,
-  gfm,
-  insertTableCommand,
-} from '@milkdown/kit/preset/gfm'
-import { deleteColumn, deleteRow, deleteTable, isInTable } from '@milkdown/kit/prose/tables'
+import { gfm, insertTableCommand } from '@milkdown/kit/preset/gfm'
+import { isInTable } from '@milkdown/kit/prose/tables'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { tableBlocks } from './blocks/tables'
 import { headingIds } from './heading_ids'
 import { limitListOrder } from './list_order'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
@@ -40,7 +36,6 @@ const makeTask: Command = (state, dispatch) => {
   return false
 }
 
-const inTable = (view: EditorView) => isInTable(view.state)
 const outsideTable = (view: EditorView) => !isInTable(view.state)
 
 function blocks(editor: Editor): BlockCommand[] {
@@ -56,7 +51,6 @@ function blocks(editor: Editor): BlockCommand[] {
     return makeTask(view.state, view.dispatch)
   }
   const outside = { isEnabled: outsideTable }
-  const inside = { isEnabled: inTable }
   return [
     { label: 'Text', words: 'paragraph', hint: '', run: call(turnIntoTextCommand.key), ...outside },
     { label: 'Heading 1', words: 'title h1', hint: '#', run: heading(1), ...outside },
@@ -93,17 +87,7 @@ function blocks(editor: Editor): BlockCommand[] {
       ...outside,
     },
     { label: 'Rule', words: 'divider hr', hint: '---', run: call(insertHrCommand.key), ...outside },
-    { label: 'Row below', words: 'table', hint: '', run: call(addRowAfterCommand.key), ...inside },
-    {
-      label: 'Column right',
-      words: 'table',
-      hint: '',
-      run: call(addColAfterCommand.key),
-      ...inside,
-    },
-    { label: 'Delete row', words: 'table', hint: '', run: deleteRow, ...inside },
-    { label: 'Delete column', words: 'table', hint: '', run: deleteColumn, ...inside },
-    { label: 'Delete table', words: '', hint: '', run: deleteTable, ...inside },
+    ...tableBlocks(),
   ]
 }
 
