@@ -93,6 +93,11 @@ fn tables_get_rows_columns_alignment_and_pasted_cells() {
 }
 
 #[test]
+fn code_alerts_diagrams_formulas_and_wiki_links_look_like_what_they_mean() {
+    play("blocks.mjs", &[]);
+}
+
+#[test]
 fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
     play("swap.mjs", &[]);
 }

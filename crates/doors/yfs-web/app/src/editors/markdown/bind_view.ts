@@ -66,7 +66,7 @@ export function bindView(
     uploadImages(workspace, path, report),
     richClicks(path),
     trimTrailingSpace(),
-    ...blockPlugins(view.state.schema),
+    ...blockPlugins(view.state.schema, workspace),
     ...view.state.plugins,
     dropCursor({ color: 'var(--accent)', width: 2 }),
     gapCursor(),

@@ -24,6 +24,7 @@ import type { MarkType, NodeType } from 'prosemirror-model'
 import { liftListItem, sinkListItem, splitListItem, wrapInList } from 'prosemirror-schema-list'
 import { EditorState, type Command, type Plugin } from 'prosemirror-state'
 import { EditorView } from 'prosemirror-view'
+import { alertBlocks } from './blocks/alerts'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
 
 const node = (name: string): NodeType => schema.nodes[name]!
@@ -120,6 +121,7 @@ function blocks(): BlockCommand[] {
     { label: 'Quote', words: 'blockquote', hint: '>', run: wrapIn(node('blockquote')) },
     { label: 'Code', words: 'fence pre', hint: '```', run: setBlockType(node('code_block')) },
     { label: 'Rule', words: 'divider line hr', hint: '---', run: insert(node('horizontal_rule')) },
+    ...alertBlocks(),
   ]
 }
 

@@ -17,6 +17,7 @@ import { gfm, insertTableCommand } from '@milkdown/kit/preset/gfm'
 import { isInTable } from '@milkdown/kit/prose/tables'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { alertBlocks } from './blocks/alerts'
 import { tableBlocks } from './blocks/tables'
 import { headingIds } from './heading_ids'
 import { limitListOrder } from './list_order'
@@ -87,6 +88,7 @@ function blocks(editor: Editor): BlockCommand[] {
       ...outside,
     },
     { label: 'Rule', words: 'divider hr', hint: '---', run: call(insertHrCommand.key), ...outside },
+    ...alertBlocks(),
     ...tableBlocks(),
   ]
 }

@@ -25,7 +25,7 @@ const indentLines = (isBack: boolean): Command => {
     }
     const first = text.lastIndexOf('\n', $from.parentOffset - 1) + 1
     const starts = [first]
-    for (let at = text.indexOf('\n', first); at >= 0 && at < $to.parentOffset; ) {
+    for (let at = text.indexOf('\n', first); at >= 0 && at < $to.parentOffset;) {
       starts.push(at + 1)
       at = text.indexOf('\n', at + 1)
     }
