@@ -113,6 +113,16 @@ fn the_outline_and_the_bar_belong_to_the_document() {
 }
 
 #[test]
+fn tables_get_rows_columns_alignment_and_pasted_cells() {
+    play("tables.mjs", &[]);
+}
+
+#[test]
+fn code_alerts_diagrams_formulas_and_wiki_links_look_like_what_they_mean() {
+    play("blocks.mjs", &[]);
+}
+
+#[test]
 fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
     play("swap.mjs", &[]);
 }

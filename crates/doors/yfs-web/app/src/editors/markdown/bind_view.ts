@@ -20,6 +20,7 @@ import { CARRIED } from '../caret/carry_caret'
 import type { MountOptions } from '../mounted_editor'
 import { showBriefly } from '../notice'
 import { blockWindow } from './block_window'
+import { blockPlugins } from './blocks/block_plugins'
 import { formatPlugins } from './format'
 import { ImageLoader, ImageView } from './image_view'
 import { richClicks } from './rich_clicks'
@@ -66,6 +67,7 @@ export function bindView(
     uploadImages(workspace, path, report),
     richClicks(path),
     trimTrailingSpace(),
+    ...blockPlugins(view.state.schema, workspace),
     ...view.state.plugins,
     dropCursor({ color: 'var(--accent)', width: 2 }),
     gapCursor(),

@@ -25,6 +25,7 @@ import { liftListItem, sinkListItem, splitListItem, wrapInList } from 'prosemirr
 import { EditorState, type Command, type Plugin } from 'prosemirror-state'
 import { EditorView } from 'prosemirror-view'
 import { t } from '../../language/translate'
+import { alertBlocks } from './blocks/alerts'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
 
 /**
@@ -149,6 +150,7 @@ function blocks(): BlockCommand[] {
       hint: '---',
       run: insert(node('horizontal_rule')),
     },
+    ...alertBlocks(),
   ]
 }
 

@@ -23,22 +23,18 @@ import {
   wrapInBlockquoteCommand,
   wrapInHeadingCommand,
 } from '@milkdown/kit/preset/commonmark'
-import {
-  addColAfterCommand,
-  addRowAfterCommand,
-  gfm,
-  insertTableCommand,
-} from '@milkdown/kit/preset/gfm'
-import { deleteColumn, deleteRow, deleteTable, isInTable } from '@milkdown/kit/prose/tables'
+import { gfm, insertTableCommand } from '@milkdown/kit/preset/gfm'
+import { isInTable } from '@milkdown/kit/prose/tables'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { t } from '../../language/translate'
+import { alertBlocks } from './blocks/alerts'
+import { tableBlocks } from './blocks/tables'
 import { turnInto, type BlockKind } from './format/turn_into'
 import { headingIds } from './heading_ids'
 import { limitListOrder } from './list_order'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
 
-const inTable = (view: EditorView) => isInTable(view.state)
 const outsideTable = (view: EditorView) => !isInTable(view.state)
 
 function blocks(editor: Editor): BlockCommand[] {
@@ -54,7 +50,6 @@ function blocks(editor: Editor): BlockCommand[] {
       return view !== undefined
     }
   const outside = { isEnabled: outsideTable }
-  const inside = { isEnabled: inTable }
   return [
     {
       label: t('Text'),
@@ -103,23 +98,8 @@ function blocks(editor: Editor): BlockCommand[] {
       run: call(insertHrCommand.key),
       ...outside,
     },
-    {
-      label: t('Row below'),
-      words: 'table',
-      hint: '',
-      run: call(addRowAfterCommand.key),
-      ...inside,
-    },
-    {
-      label: t('Column right'),
-      words: 'table',
-      hint: '',
-      run: call(addColAfterCommand.key),
-      ...inside,
-    },
-    { label: t('Delete row'), words: 'table', hint: '', run: deleteRow, ...inside },
-    { label: t('Delete column'), words: 'table', hint: '', run: deleteColumn, ...inside },
-    { label: t('Delete table'), words: '', hint: '', run: deleteTable, ...inside },
+    ...alertBlocks(),
+    ...tableBlocks(),
   ]
 }
 

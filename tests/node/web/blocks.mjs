@@ -1,0 +1,137 @@
+// Blocks of markdown look like what they mean, and nothing of their look is stored.
+
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
+
+const FILES = {
+  'code.md': '```js\nconst x = 1 // one\n```\n\nText.\n',
+  'alert.md': '> [!NOTE]\n> Mind this.\n\n> [!WARNING]\n>\n> Take care.\n\nText.\n',
+  'tasks.md': '- [ ] open\n- [x] done\n',
+  'drawn.md':
+    '```mermaid\ngraph TD\n  A --> B\n```\n\n```math\n\\frac{1}{2}\n```\n\n' +
+    'Inline $e^{i\\pi}$ here, for $5 and $6.\n\n$$\n\\sum_{n=1}^3 n\n$$\n\nText.\n',
+  'wrong.md': '```mermaid\ngraph TD\n  A --\n```\n\nText.\n',
+  'wiki.md': 'See [[Other]] and [[sub/Deep|the deep one]] and [[Nowhere]].\n',
+}
+const { PICTURES } = process.env
+
+await scenario(
+  async (stage) => {
+    for (const [name, text] of Object.entries(FILES)) {
+      writeFileSync(join(stage.directory, name), text)
+    }
+    mkdirSync(join(stage.directory, 'sub'))
+    writeFileSync(join(stage.directory, 'Other.md'), 'Other.\n')
+    writeFileSync(join(stage.directory, 'sub/Deep.md'), 'Deep.\n')
+    await stage.yfs('init', '--profile', 'gfm')
+  },
+  async (stage) => {
+    const page = await stage.open(null)
+    const keys = page.keyboard
+    const open = async (path) => {
+      await page.evaluate((path) => window.harness.open(path), path)
+      await shows(page, 'richtext')
+    }
+    const stored = async (path) => {
+      await saved(page)
+      return stage.yfs('cat', path)
+    }
+    const picture = async (name) => {
+      if (PICTURES) await page.screenshot({ path: `${PICTURES}/${name}.png` })
+    }
+
+    await open('/code.md')
+    await page.waitForSelector('.code-block .code-keyword')
+    await page.waitForSelector('.code-block .code-comment')
+    await picture('code')
+    const chooser = page.getByLabel('Language of the code')
+    assertEqual(await chooser.inputValue(), 'js', 'the language')
+    await chooser.fill('python')
+    await keys.press('Enter')
+    await until(async () => (await stored('/code.md')).startsWith('```python\n'), 'the language')
+    await page.locator('.code-block code').click()
+    await keys.press('Home')
+    await keys.press('Tab')
+    await keys.press('End')
+    await keys.press('Enter')
+    await keys.type('y')
+    const indented = '```python\n  const x = 1 // one\n  y\n```\n\nText.\n'
+    await until(async () => (await stored('/code.md')) === indented, 'the indented code')
+    await keys.press('Shift+Tab')
+    const back = indented.replace('  y', 'y')
+    await until(async () => (await stored('/code.md')) === back, 'the line back')
+    await stage.lastContext.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.getByLabel('Copy the code').click()
+    await page.getByLabel('Copied').waitFor()
+    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    assertEqual(copied, '  const x = 1 // one\ny', 'the copied code')
+
+    // Alerts.
+    await open('/alert.md')
+    await page.locator('.alert-note .alert-title', { hasText: 'Note' }).waitFor()
+    await page.locator('.alert-warning .alert-title', { hasText: 'Warning' }).waitFor()
+    await picture('alert')
+    await page.locator('.ProseMirror > p').click()
+    await keys.press('End')
+    await keys.press('Enter')
+    await keys.type('/tip')
+    await keys.press('Enter')
+    await keys.type('A tip.')
+    const tip = `${FILES['alert.md']}\n> [!TIP]\n>\n> A tip.\n`
+    await until(async () => (await stored('/alert.md')) === tip, 'the new alert').catch(async () =>
+      assertEqual(await stored('/alert.md'), tip, 'the new alert'),
+    )
+
+    // Diagrams and formulas; the source is there while the caret is in it.
+    await open('/drawn.md')
+    await page.waitForSelector('.code-preview img')
+    await page.waitForSelector('.code-preview .katex')
+    await page.waitForSelector('.formula:not(.is-display) .katex')
+    await page.waitForSelector('.formula.is-display .katex')
+    assertEqual(await page.locator('.formula').count(), 2, 'formulas')
+    await page.locator('.ProseMirror p', { hasText: 'Text.' }).click()
+    const sources = page.locator('.code-block.is-active')
+    await sources.waitFor({ state: 'detached' })
+    await picture('drawn')
+    assertEqual(await stage.yfs('cat', '/drawn.md'), FILES['drawn.md'], 'what was only read')
+    await page.locator('.code-preview img').click()
+    await sources.waitFor()
+    await keys.press('Control+End')
+    await sources.waitFor({ state: 'detached' })
+    await page.locator('.formula:not(.is-display)').click()
+    await page.locator('.open-source', { hasText: '$e^{i' }).waitFor()
+    await keys.press('End')
+    await page.locator('.open-source').waitFor({ state: 'detached' })
+    await open('/wrong.md')
+    await page.locator('.preview-error', { hasText: 'Parse error' }).waitFor()
+    await picture('wrong')
+
+    // Wiki links.
+    await open('/wiki.md')
+    const links = page.locator('.wiki-link')
+    assertEqual(await links.allTextContents(), ['Other', 'the deep one', 'Nowhere'], 'wiki links')
+    assertEqual(await page.locator('.is-broken').allTextContents(), ['Nowhere'], 'broken links')
+    await picture('wiki')
+    const opened = page.evaluate(
+      () =>
+        new Promise((resolve) =>
+          addEventListener('yfs-open-path', (event) => resolve(event.detail.path)),
+        ),
+    )
+    await links.nth(1).click()
+    assertEqual(await opened, '/sub/Deep.md', 'the opened file')
+    await page.locator('.ProseMirror p').click({ position: { x: 500, y: 10 } })
+    await keys.press('End')
+    await keys.type(' Also [[oth')
+    await page.getByRole('option', { name: 'Other' }).waitFor()
+    await keys.press('Enter')
+    await keys.type(' end')
+    const linked = `${FILES['wiki.md'].trim()} Also [[Other]] end\n`
+    await until(async () => (await stored('/wiki.md')) === linked, 'the link').catch(async () =>
+      assertEqual(await stored('/wiki.md'), linked, 'the completed link'),
+    )
+    await stage.yfs('write', '/Nowhere.md', '--content', 'Here.')
+    await page.locator('.is-broken').waitFor({ state: 'detached' })
+  },
+)
