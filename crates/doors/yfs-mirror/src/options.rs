@@ -26,6 +26,8 @@ pub struct MirrorOptions {
     /// The actor for changes that the mirror makes in the workspace. If its name is empty, the
     /// mirror uses a generated one.
     pub actor: Actor,
+    /// The name of the person whose directory it is, with which a generated name begins.
+    pub owner: Option<String>,
     /// The writers whose changes are trusted.
     pub trust: TrustPolicy,
     /// The names that the host can store; without it, the mirror probes the host.
@@ -81,6 +83,7 @@ impl Default for MirrorOptions {
     fn default() -> Self {
         Self {
             actor: Actor::new(ActorKind::Mirror, ""),
+            owner: None,
             trust: TrustPolicy::Directory,
             host: None,
             ignores: Vec::new(),

@@ -229,7 +229,7 @@ pub(crate) fn is_proven(workspace: &Workspace, directory: &Path) -> Result<bool>
     let path = directory.canonicalize().map_err(host)?;
     let database =
         MirrorDatabase::connect(&path, workspace.id(), workspace.store().cipher(CIPHER))?;
-    let (actor, name) = (MirrorOptions::default().actor, database.actor_name()?);
+    let (actor, name) = (MirrorOptions::default().actor, database.actor_name(None)?);
     WorkspaceAccess::new(workspace, actor, name).has_mark_of(&database)
 }
 

@@ -177,7 +177,16 @@ pub(crate) fn options(policy: MirrorPolicyArgs, workspace: &Workspace) -> Result
     let (max_file_len, ignores) = (policy.max_size(), settings::ignores());
     // The text of the directory of a clone does not replace that of the others.
     let keep_both = clone::is_clone(workspace)?;
-    Ok(MirrorOptions { trust, max_file_len, ignores, keep_both, ..MirrorOptions::default() })
+    let owner = workspace.maintenance().options().actor.name.to_string();
+    let options = MirrorOptions::default();
+    Ok(MirrorOptions {
+        trust,
+        max_file_len,
+        ignores,
+        keep_both,
+        owner: Some(owner),
+        ..options
+    })
 }
 
 /// Converts the error of a mirror, and adds a hint if the workspace is damaged.

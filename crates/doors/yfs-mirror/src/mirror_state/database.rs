@@ -247,14 +247,17 @@ impl MirrorDatabase {
     /// Returns the actor name for changes of the directory if the options contain none. The name
     /// never changes and is unique to the directory, so every write under it is a write of this
     /// mirror.
-    pub(crate) fn actor_name(&self) -> Result<String> {
+    ///
+    /// It begins with the name of the owner at the first start; else with `folder`.
+    pub(crate) fn actor_name(&self, owner: Option<&str>) -> Result<String> {
         if let Some(known) = read_meta(&self.connection, "name")? {
             return Ok(known);
         }
         let make =
-            "INSERT INTO meta (key, value) VALUES ('name', 'folder-' || lower(hex(randomblob(4))))
+            "INSERT INTO meta (key, value) VALUES ('name', ? || '-' || lower(hex(randomblob(4))))
             RETURNING value";
-        Ok(self.connection.query_row(make, [], |row| row.get(0))?)
+        let begin = owner.filter(|owner| !owner.is_empty()).unwrap_or("folder");
+        Ok(self.connection.query_row(make, [begin], |row| row.get(0))?)
     }
 
     /// Returns the name that [`actor_name`](Self::actor_name) gave a directory, also while a mirror

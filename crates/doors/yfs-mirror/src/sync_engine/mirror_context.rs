@@ -86,7 +86,7 @@ impl MirrorContext {
             MirroredDirectory::open(path, options.host, &options.ignores, held).map_err(host)?;
         let pending = PendingDeletions::read(&directory.path)?;
         superseded_directory::open_dir(&directory.root).map_err(host)?;
-        let name = database.actor_name()?;
+        let name = database.actor_name(options.owner.as_deref())?;
         let actor = match options.actor.name.is_empty() {
             true => Actor::new(options.actor.kind, &name),
             false => options.actor.clone(),

@@ -221,7 +221,7 @@ impl PageShell {
             (r"(?m)^[0-9a-z]{12}  (read|write) ", "<id>  $1 "),
             (r#""mtime":\d{13}\b"#, r#""mtime":<n>"#),
             (r"\b(save|edit) \d{13} [0-9a-f]{8}\b", "$1 <n>"),
-            (r"\bfolder-[0-9a-f]{8}\b", "folder-<n>"),
+            (r"\bmirror:([a-z]+)-[0-9a-f]{8}\b", "mirror:$1-<n>"),
         ];
         rules.iter().fold(output, |output, (pattern, with)| {
             Regex::new(pattern).unwrap().replace_all(&output, *with).into_owned()
