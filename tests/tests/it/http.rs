@@ -222,7 +222,6 @@ fn a_token_opens_what_it_is_for_and_nothing_else() {
         "/api/files/",
         "/api/stat/out.txt",
         "/api/versions/out.txt",
-        "/api/trash",
         "/api/peers",
         "/metrics",
     ] {

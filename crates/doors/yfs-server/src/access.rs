@@ -9,12 +9,16 @@
 
 mod grant;
 mod grant_guard;
+mod revocations;
 mod token;
 
-pub(crate) use self::grant_guard::{confined, for_agent, scoped};
 pub use self::{
-    grant::{AccessGrant, GrantRights},
+    grant::{AccessGrant, GrantRights, UNNAMED},
     token::{IssuedGrant, TokenError, TokenKeys},
+};
+pub(crate) use self::{
+    grant_guard::{confined, for_agent, scoped},
+    revocations::RevocationWatch,
 };
 
 use axum::http::{HeaderMap, header};

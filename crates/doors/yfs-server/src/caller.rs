@@ -115,6 +115,7 @@ impl FromRequestParts<ServerState> for RequestCaller {
         let grant = app.access.check(&token).inspect_err(|_| {
             app.metrics.refused_callers.inc();
         })?;
+        app.uses.note(&app.access, &grant);
         if let Some(slot) = parts.extensions.get::<CallerTokenSlot>() {
             slot.fill(token);
         }

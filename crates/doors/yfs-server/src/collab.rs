@@ -73,6 +73,7 @@ async fn serve(
     let outbox = documents.outbox.clone();
     let began = Instant::now();
     let mut ticks = interval(TICK.min(documents.app.recheck));
+    let mut revoked = documents.app.revocations.subscribe();
     loop {
         tokio::select! {
             event = wire.receive() => {
@@ -103,8 +104,12 @@ async fn serve(
                     wire.probe().await?;
                 }
             }
+            Ok(()) = revoked.changed() => {
+                let expelled = documents.check(&mut collab, true);
+                wire.send(expelled).await?;
+            }
             _ = ticks.tick() => {
-                let expelled = documents.check(&mut collab);
+                let expelled = documents.check(&mut collab, false);
                 wire.send(expelled).await?;
                 if documents.has_opened_none && began.elapsed() >= OPEN_TIMEOUT {
                     return Err(CloseReason::unauthorized("no document was opened"));
@@ -136,11 +141,20 @@ impl ConnectionDocuments {
     }
 
     /// Closes the documents whose credential is no longer valid. The others stay open.
-    fn check(&mut self, collab: &mut CollabSession<DocSubscription>) -> Vec<Vec<u8>> {
+    /// All are checked now if tokens were revoked, else those that are due.
+    fn check(
+        &mut self,
+        collab: &mut CollabSession<DocSubscription>,
+        are_revoked: bool,
+    ) -> Vec<Vec<u8>> {
         self.passes.retain(|key, _| collab.is_open(key));
         collab.close_documents(|key| {
             let (guid, pass) = self.passes.get_mut(key)?;
-            pass.check(&self.app, guid).err().map(|ending| ending.reason().to_owned())
+            let checked = match are_revoked {
+                true => pass.check_now(&self.app, guid),
+                false => pass.check(&self.app, guid),
+            };
+            checked.err().map(|ending| ending.reason().to_owned())
         })
     }
 }

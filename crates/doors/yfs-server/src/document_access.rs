@@ -60,6 +60,15 @@ impl ConnectionCredential {
         if self.checked.elapsed() < app.recheck {
             return Ok(());
         }
+        self.check_now(app, guid)
+    }
+
+    /// Checks now whether the token still opens a document.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`check`](Self::check).
+    pub(crate) fn check_now(&mut self, app: &ServerState, guid: &str) -> Result<(), CloseReason> {
         app.check(app.own_name(guid), &self.check_grant(app)?)
     }
 
@@ -234,6 +243,9 @@ pub(crate) mod tests {
             json_query: None,
             store_dir: None,
             recheck: RECHECK,
+            revocations: Arc::default(),
+            live: Arc::default(),
+            uses: Arc::default(),
         }
     }
 

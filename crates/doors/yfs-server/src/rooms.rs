@@ -5,6 +5,7 @@
 //! frame into every outbox.
 
 mod awareness_batcher;
+mod last_written;
 mod outbox;
 mod remote_editors;
 mod shared_presence;
@@ -13,6 +14,7 @@ mod state_cache;
 pub(crate) use self::outbox::{ConnectionOutbox, OutgoingFrame};
 
 use std::{
+    collections::VecDeque,
     convert::Infallible,
     sync::{
         Arc, OnceLock, Weak,
@@ -83,6 +85,8 @@ struct DocumentRoom {
     /// The start of the clock that presence uses.
     began: Instant,
     states: StateCache,
+    /// The last updates, oldest first.
+    recent: Mutex<VecDeque<Arc<[u8]>>>,
     /// Permits for computing and sending states.
     joins: Arc<Semaphore>,
     /// Whether the room no longer follows the document: all members must join another room.
@@ -180,6 +184,7 @@ impl DocumentRoom {
             gathering: Mutex::default(),
             began,
             states: StateCache::default(),
+            recent: Mutex::default(),
             joins: Arc::new(Semaphore::new(MAX_JOINS / 2)),
             has_ended: AtomicBool::new(false),
             follower: OnceLock::new(),
@@ -194,6 +199,7 @@ impl DocumentRoom {
     /// Sends updates to all members, and returns their number.
     fn publish(&self, updates: &[Arc<[u8]>]) -> usize {
         updates.iter().for_each(|update| self.states.publish(update));
+        self.remember(updates);
         let frames = updates.iter().map(|update| SyncMessage::Update(update).encode().into());
         let frames: Vec<Bytes> = frames.collect();
         let members = self.members.lock();

@@ -8,15 +8,15 @@ use axum::{
     http::HeaderMap,
     middleware::{Next, from_fn, from_fn_with_state},
     response::Response,
-    routing::{any, get, post},
+    routing::{any, delete, get, post},
 };
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::{
     artifacts, blobs, collab, events::events, files, grant_stream::under_grant, mcp,
     metrics::StatusLabel, metrics_page::metrics, openapi::openapi, origin::AllowedOrigins,
-    peers::peers, replicate, serve::ServeOptions, server_state::ServerState, threads,
-    tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade, web,
+    peers::peers, people, replicate, serve::ServeOptions, server_state::ServerState, threads,
+    tokens, tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade, web,
     websocket_session,
 };
 
@@ -38,6 +38,10 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         .route("/api/blobs", post(blobs::post))
         .route("/api/blobs/{hash}", get(blobs::get).put(blobs::put))
         .route("/api/peers", get(peers))
+        .route("/api/people", post(people::post))
+        .route("/api/tokens", get(tokens::list).post(tokens::make))
+        .route("/api/tokens/{id}", delete(tokens::revoke))
+        .route("/api/name", post(tokens::take_name))
         .merge(files::routes())
         .merge(threads::routes())
         .merge(artifacts::routes())

@@ -158,11 +158,19 @@ impl Server {
             store_dir: self.options.store_dir.clone(),
             // An interval of zero would be none.
             recheck: self.options.recheck.max(Duration::from_millis(1)),
+            revocations: Arc::default(),
+            live: Arc::default(),
+            uses: Arc::default(),
         };
+        let (live, revocations) = (app.live.clone(), app.revocations.clone());
+        let (access, workspace) = (app.access.clone(), app.workspace.clone());
         let router = router(app, &self.options);
         let store_dir = self.options.store_dir.as_deref();
         tokio::select! {
             never = rooms.sweep_forever() => match never {},
+            never = live.sweep_forever(&rooms, &workspace_id) => match never {},
+            never = live.follow_agents(&workspace, &rooms) => match never {},
+            never = revocations.refresh_forever(&access) => match never {},
             never = presence_bridge::run(&rooms, store_dir, &workspace_id) => match never {},
             served = listen::serve(&self.listener, router, self.options.max_connections) => {
                 Ok(served?)

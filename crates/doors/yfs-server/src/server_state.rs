@@ -8,8 +8,15 @@ use yfs_agent::{audit::AuditSink, json_query::JsonQueryRunner};
 use yfs_mcp::McpHttpService;
 
 use crate::{
-    access::AccessControl, body::BodyBudget, listing_tags::ListingTags, mcp::StatelessSessions,
-    metrics::ServerMetrics, rooms::DocumentRooms, work_shares::WorkShares,
+    access::{AccessControl, RevocationWatch},
+    body::BodyBudget,
+    listing_tags::ListingTags,
+    live_presence::LivePresence,
+    mcp::StatelessSessions,
+    metrics::ServerMetrics,
+    rooms::DocumentRooms,
+    token_uses::TokenUses,
+    work_shares::WorkShares,
 };
 
 /// What the handlers share.
@@ -41,4 +48,10 @@ pub(crate) struct ServerState {
     pub(crate) store_dir: Option<PathBuf>,
     /// How often connections and answers that last check that their token is still valid.
     pub(crate) recheck: Duration,
+    /// The news that tokens were revoked.
+    pub(crate) revocations: Arc<RevocationWatch>,
+    /// Who is at work without a connection to the main document.
+    pub(crate) live: Arc<LivePresence>,
+    /// When tokens were used last.
+    pub(crate) uses: Arc<TokenUses>,
 }

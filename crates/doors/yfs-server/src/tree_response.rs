@@ -4,8 +4,9 @@
 //!
 //! A client that has the listing of the present position of the log costs no walk.
 
+use yfs::Workspace;
 use yfs_engine::kind::profile_name;
-use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, FsCode, WalkOptions};
 use yfs_wire::{TreeEntryJson, TreeJson};
 
 use crate::{files::unchanged, prelude::*};
@@ -32,8 +33,17 @@ pub(crate) async fn tree(caller: RequestCaller, headers: HeaderMap) -> Result {
 
 async fn list(caller: &RequestCaller) -> Result<TreeJson> {
     let workspace = &caller.app.workspace;
-    let found = caller.fs().walk(&caller.grant.path, &WalkOptions::default()).await?;
-    let files = caller.confined();
+    let path = &caller.grant.path;
+    let (files, (id, profile)) = (caller.confined(), identity_of(workspace));
+    let found = match caller.fs().walk(path, &WalkOptions::default()).await {
+        Ok(found) => found,
+        // A token for one file lists it; what was removed since is in no list.
+        Err(error) if error.code == FsCode::ENOTDIR => {
+            return Ok(TreeJson { workspace: id, profile, entries: vec![list_file(caller).await?] });
+        }
+        Err(error) if error.code == FsCode::ENOENT && !path.is_root() => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
     let entries = found.into_iter().map(|found| {
         let info = match found.entry.kind {
             FileKind::File => workspace.documents().info_of(&found.entry.id),
@@ -46,9 +56,26 @@ async fn list(caller: &RequestCaller) -> Result<TreeJson> {
             ..TreeEntryJson::new(&found.path, &found.entry)
         }
     });
-    let entries = entries.collect();
-    let (id, profile) = (workspace.id().to_string(), profile_name(workspace.profile()));
-    Ok(TreeJson { workspace: id, profile, entries })
+    Ok(TreeJson { workspace: id, profile, entries: entries.collect() })
+}
+
+/// Describes the file that the token of the caller covers.
+async fn list_file(caller: &RequestCaller) -> Result<TreeEntryJson> {
+    let path = &caller.grant.path;
+    let stat = caller.fs().stat(path).await?;
+    let info = caller.confined().document(path).ok();
+    Ok(TreeEntryJson {
+        path: path.to_string(),
+        guid: stat.id.to_string(),
+        kind: stat.kind.into(),
+        root: info.and_then(|info| info.root()),
+        size: stat.size,
+        mtime: stat.mtime.into(),
+    })
+}
+
+fn identity_of(workspace: &Workspace) -> (String, &'static str) {
+    (workspace.id().to_string(), profile_name(workspace.profile()))
 }
 
 #[cfg(test)]
@@ -59,7 +86,7 @@ mod tests {
     };
 
     use axum::http::HeaderValue;
-    use yfs::{Workspace, WorkspaceOptions};
+    use yfs::WorkspaceOptions;
     use yfs_engine::{
         actor::{Actor, ActorKind},
         path::VPath,

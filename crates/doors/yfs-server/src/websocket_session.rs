@@ -77,6 +77,7 @@ impl WebsocketSession {
     /// Serves until the client disconnects (`Ok`) or the server ends the session.
     async fn serve(&mut self, wire: &mut WebsocketWire) -> Result<(), CloseReason> {
         let mut ticks = interval(TICK.min(self.app.recheck));
+        let mut revoked = self.app.revocations.subscribe();
         loop {
             tokio::select! {
                 event = wire.receive() => match event {
@@ -90,6 +91,7 @@ impl WebsocketSession {
                         wire.probe().await?;
                     }
                 }
+                Ok(()) = revoked.changed() => self.pass.check_now(&self.app, &self.guid)?,
                 _ = ticks.tick() => {
                     self.pass.check(&self.app, &self.guid)?;
                     wire.tick().await?;

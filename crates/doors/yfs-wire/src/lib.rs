@@ -39,6 +39,7 @@ mod change;
 mod history;
 mod node_kind;
 mod peer;
+mod people;
 mod problem;
 mod query;
 mod request;
@@ -68,6 +69,9 @@ pub use history::{
 };
 pub use node_kind::NodeKindJson;
 pub use peer::{PeerJson, PeerList, PeerPresenceJson};
+pub use people::{
+    NameRequest, PresentJson, PresentList, PresentRequest, TokenJson, TokenList, TokenRequest,
+};
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson, SecretText};
 pub use request::{

@@ -45,6 +45,9 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);
     add::<PeerList>(generator);
+    add::<TokenJson>(generator);
+    add::<TokenList>(generator);
+    add::<PresentList>(generator);
     add::<ArchivedThreadJson>(generator);
     add::<ThreadList>(generator);
     add::<ThreadStatsJson>(generator);
@@ -60,6 +63,9 @@ fn add_answers(generator: &mut SchemaGenerator) {
 
 fn add_requests(generator: &mut SchemaGenerator) {
     add::<MkdirRequest>(generator);
+    add::<TokenRequest>(generator);
+    add::<NameRequest>(generator);
+    add::<PresentRequest>(generator);
     add::<TransferRequest>(generator);
     add::<SymlinkRequest>(generator);
     add::<RestoreRequest>(generator);

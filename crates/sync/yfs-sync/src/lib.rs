@@ -80,6 +80,6 @@ pub mod wire;
 
 pub use crate::{
     frame::SharedFrame,
-    presence_state::checked_state,
+    presence_state::{checked_state, is_printable_name},
     sync_document::{StateDiff, SyncDocument, SyncError},
 };

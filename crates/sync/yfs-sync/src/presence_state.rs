@@ -85,6 +85,11 @@ fn is_color(value: &Value) -> bool {
     matches!(digits.len(), 6 | 8) && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
+/// Reports whether a name is shown as it is: all of it is visible, and it is not too long.
+pub fn is_printable_name(name: &str) -> bool {
+    printable(name) == name
+}
+
 /// Returns a name without characters that are not shown or that change the order of others.
 fn printable(name: &str) -> String {
     let is_shown = |character: &char| !character.is_control() && !is_invisible(*character);

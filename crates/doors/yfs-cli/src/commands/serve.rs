@@ -10,6 +10,7 @@ use std::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Handle;
 use yfs::{ImportOptions, WorkspaceError, WorkspaceOptions, workspace::conflicts::ConflictReport};
+use yfs_engine::actor::{Actor, ActorKind};
 use yfs_mirror::Mirror;
 use yfs_server::{
     ServeOptions, Server,
@@ -28,6 +29,8 @@ use crate::{
 
 /// The key of the store's setting with the state of the directory's import.
 const IMPORT_KEY: &str = "serve.import";
+/// The key of the store's setting with the address of the server.
+const URL_KEY: &str = "serve.url";
 const UNFINISHED: &[u8] = b"unfinished";
 const FINISHED: &[u8] = b"finished";
 
@@ -80,6 +83,10 @@ pub(crate) struct ServeArgs {
     /// Also accept browsers from this origin, such as https://example.com; may be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
+    /// The name of the person who runs the server: the author of what the owner's token changes, and
+    /// of saves in DIR; default: the user name
+    #[arg(long, value_name = "NAME", conflicts_with = "actor")]
+    name: Option<String>,
     /// The maximum number of connections
     #[arg(long, value_name = "N", default_value_t = 16_384)]
     max_connections: usize,
@@ -87,6 +94,9 @@ pub(crate) struct ServeArgs {
 
 /// Serves until the process receives a signal to stop.
 pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result {
+    if let Some(name) = &args.name {
+        context.globals.actor = Some(Actor::new(ActorKind::Human, name.trim()));
+    }
     // The port is bound first, so that nothing is created if it is in use.
     let options = ServeOptions {
         host: args.host,
@@ -116,6 +126,7 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     let stopped = wait_for_signal();
     announce(&args, &workspace, server.address(), context)?;
     let served = serve(server, &workspace, mirror.as_ref(), stopped, context).await;
+    note_url(&workspace, "")?;
     if let Some(mirror) = mirror {
         // Pending changes reach the disk; the next mirror applies the rest.
         tokio::time::timeout(MIRROR_STOP_TIMEOUT, mirror.settled()).await.ok();
@@ -199,6 +210,7 @@ fn announce(
     context: &mut CommandContext,
 ) -> Result {
     let (url, ws) = (format!("http://{address}/"), format!("ws://{address}"));
+    note_url(workspace, &url)?;
     let id = workspace.id().to_string();
     let keys = TokenKeys::of(workspace.store().clone());
     let token = match args.open {
@@ -233,9 +245,22 @@ fn announce(
     context.out.flush()
 }
 
+/// Notes where the workspace is served, so that `yfs token new` prints links; nowhere if empty.
+fn note_url(workspace: &Workspace, url: &str) -> Result {
+    let noted = workspace.store().set_meta(URL_KEY, url.as_bytes());
+    Ok(noted.map_err(WorkspaceError::from)?)
+}
+
+/// Returns where the workspace is served, as the last server noted it.
+pub(crate) fn noted_url(workspace: &Workspace) -> Result<Option<String>> {
+    let noted = workspace.store().get_meta(URL_KEY).map_err(WorkspaceError::from)?;
+    let url = noted.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(url.filter(|url| !url.is_empty()))
+}
+
 /// Returns the link that opens the web editor. The token is in the fragment, which a browser sends
 /// to no server.
-fn link(url: &str, token: Option<&str>) -> String {
+pub(crate) fn link(url: &str, token: Option<&str>) -> String {
     token.map_or_else(|| url.to_owned(), |token| format!("{url}#token={token}"))
 }
 

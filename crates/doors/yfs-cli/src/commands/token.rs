@@ -9,7 +9,7 @@ use yfs_engine::{
 };
 use yfs_server::access::{AccessGrant, GrantRights, TokenKeys};
 
-use crate::prelude::*;
+use crate::{commands::serve, prelude::*};
 
 const HELP: &str = "\
 A token is a signed text that states what it grants. Only servers of this workspace accept it.
@@ -19,6 +19,7 @@ need a token for `/`.
 
 Examples:
   yfs token new                                   access to everything, without expiry
+  yfs token new --for human:ben --url https://files.example.com   prints the link to send, too
   yfs token new --read --path /docs --for human:ana --expires 7d
   yfs token new --for agent:reviewer
   yfs token show yfs_...                          print what the token grants
@@ -27,8 +28,8 @@ Examples:
   yfs token revoke 4f7c2a9e1bk7                   by the id that `ls` prints, or by the token
   yfs token revoke --all                          all tokens; `serve` then prints a new one
 
-JSON: new, owner and show: {id, token, rights, path, actor, expires}; ls: one object per line:
-{id, rights, path, actor, expires, state}, with the state active, expired or revoked;
+JSON: new, owner and show: {id, token, rights, path, actor, expires}; new also has the link if the
+address of the server is known; ls: one object per line: {id, rights, path, actor, expires, state}, with the state active, expired or revoked;
 revoke: {revoked}.";
 
 /// The length of an id in characters: 62 bits distinguish all grants. Ids are not secret.
@@ -49,6 +50,7 @@ enum TokenAction {
     /// Create a token
     New(NewArgs),
     /// List the tokens that `new` created, oldest first, without their texts
+    #[command(alias = "list")]
     Ls,
     /// Print the token of the owner, which `serve` prints too
     Owner,
@@ -86,6 +88,9 @@ struct NewArgs {
     /// The actor to record for changes made with the token: human:NAME or agent:NAME
     #[arg(long = "for", value_name = "KIND:NAME")]
     actor: Option<Actor>,
+    /// The address of the server, for the link to print; default: that of `yfs serve` if it runs
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
 }
 
 /// Runs `yfs token`.
@@ -95,18 +100,23 @@ pub(crate) async fn run(args: TokenArgs, context: &mut CommandContext) -> Result
     match args.action {
         TokenAction::New(args) => {
             let grant = new_grant(&args, context)?;
-            let token = keys.issue_listed(&grant)?;
-            print_issued(&token, &grant, context)
+            let token = keys.issue_listed(&grant, &context.actor())?;
+            let url = match args.url {
+                Some(url) => Some(format!("{}/", url.trim_end_matches('/'))),
+                None => serve::noted_url(&workspace)?,
+            };
+            let link = url.map(|url| serve::link(&url, Some(&token)));
+            print_issued(&token, &grant, link.as_deref(), context)
         }
         TokenAction::Ls => list(&keys, context),
         TokenAction::Owner => {
             let grant = AccessGrant::owner(context.actor());
             let token = keys.issue(&grant)?;
-            print_issued(&token, &grant, context)
+            print_issued(&token, &grant, None, context)
         }
         TokenAction::Show { token } => {
             let grant = keys.check(&token)?;
-            print_grant(&grant, None, context)
+            print_grant(&grant, context)
         }
         TokenAction::Revoke { id, unlisted, all: _ } => {
             let id = id.map(|id| identify(&keys, id, unlisted)).transpose()?;
@@ -177,13 +187,26 @@ fn list(keys: &TokenKeys, context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-/// Prints a new token.
-fn print_issued(token: &str, grant: &AccessGrant, context: &mut CommandContext) -> Result {
+/// Prints a new token, and the link that opens the web editor with it.
+fn print_issued(
+    token: &str,
+    grant: &AccessGrant,
+    link: Option<&str>,
+    context: &mut CommandContext,
+) -> Result {
     if context.out.json {
-        return print_grant(grant, Some(token), context);
+        let mut value = describe(grant);
+        value["token"] = Value::from(token);
+        if let Some(link) = link {
+            value["link"] = Value::from(link);
+        }
+        return context.out.json_line(&value);
     }
     context.out.line(token)?;
     context.remark(&format!("id {}", grant.id));
+    if let Some(link) = link {
+        context.remark(&format!("link {link}"));
+    }
     Ok(())
 }
 
@@ -209,13 +232,9 @@ fn summary(grant: &AccessGrant) -> String {
 }
 
 /// Prints the permissions of a token.
-fn print_grant(grant: &AccessGrant, token: Option<&str>, context: &mut CommandContext) -> Result {
+fn print_grant(grant: &AccessGrant, context: &mut CommandContext) -> Result {
     if context.out.json {
-        let mut value = describe(grant);
-        if let Some(token) = token {
-            value["token"] = Value::from(token);
-        }
-        return context.out.json_line(&value);
+        return context.out.json_line(&describe(grant));
     }
     context.out.safe_line(&summary(grant))
 }

@@ -6,6 +6,9 @@ use yfs_engine::{
     time::Millis,
 };
 
+/// The name of the actor of a link that was made for no particular person.
+pub const UNNAMED: &str = "guest";
+
 /// The operations that a grant allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantRights {
@@ -41,6 +44,16 @@ impl AccessGrant {
     /// own.
     pub fn everything() -> Self {
         Self { id: "open".to_owned(), ..Self::owner(Actor::new(ActorKind::Human, "")) }
+    }
+
+    /// Reports whether its holder has no name yet: the link was made for no particular person.
+    pub fn is_unnamed(&self) -> bool {
+        self.actor.kind == ActorKind::Human && ["", UNNAMED].contains(&self.actor.name.as_str())
+    }
+
+    /// Reports whether it was derived from another grant, with which it is revoked.
+    pub fn is_derived_from(&self, id: &str) -> bool {
+        self.id.strip_prefix(id).is_some_and(|rest| rest.starts_with('.'))
     }
 
     /// Reports whether it covers the whole workspace.

@@ -23,6 +23,15 @@ const KEY_SECRET: &str = "server.key";
 /// The prefix of the settings that record revoked grants.
 const REVOKED_SETTING: &str = "server.revoked.";
 
+/// The setting that changes whenever tokens are revoked.
+const REVISION_SETTING: &str = "server.revision";
+
+/// The prefix of the settings that record when a grant was used last.
+const USED_SETTING: &str = "server.used.";
+
+/// The separator of an id: a grant is revoked with the one that it was derived from.
+const DERIVED: char = '.';
+
 /// The beginning of the settings that list the grants that were issued, numbered from 0.
 const ISSUED_SETTING: &str = "server.issued.";
 
@@ -79,6 +88,8 @@ pub struct IssuedGrant {
     pub grant: AccessGrant,
     /// Whether its tokens were revoked. An expired grant is not revoked.
     pub revoked: bool,
+    /// When it was made, and by which actor; `None` for one that an earlier version recorded.
+    pub made: Option<(Millis, Actor)>,
 }
 
 /// A record of a grant, as the store keeps it.
@@ -87,6 +98,12 @@ struct IssuedRecord {
     /// Names the key that signed the token, without revealing it.
     key: String,
     claims: TokenClaims,
+    /// When it was made, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made: Option<i64>,
+    /// The actor that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
 }
 
 impl TokenKeys {
@@ -110,10 +127,12 @@ impl TokenKeys {
         Ok(format!("{PREFIX}{claims}.{}", URL_SAFE_NO_PAD.encode(mac.as_bytes())))
     }
 
-    /// Makes the token of a grant, and records the grant, so that [`issued`](Self::issued) lists
-    /// it. The record does not contain the token.
-    pub fn issue_listed(&self, grant: &AccessGrant) -> Result<String, TokenError> {
-        let record = IssuedRecord { key: self.key_name()?, claims: TokenClaims::of(grant) };
+    /// Makes the token of a grant on behalf of an actor, and records the grant, so that
+    /// [`issued`](Self::issued) lists it. The record does not contain the token.
+    pub fn issue_listed(&self, grant: &AccessGrant, by: &Actor) -> Result<String, TokenError> {
+        let (key, claims) = (self.key_name()?, TokenClaims::of(grant));
+        let (made, by) = (Some(self.clock.now().0), Some(by.to_string()));
+        let record = IssuedRecord { key, claims, made, by };
         let record = serde_json::to_vec(&record).expect("strings and numbers are JSON");
         // Another process may record at the same time: the first free number is taken atomically.
         let mut number = 0_u64;
@@ -133,7 +152,9 @@ impl TokenKeys {
             let Ok(record) = serde_json::from_slice::<IssuedRecord>(&record) else { continue };
             let Some(grant) = record.claims.read() else { continue };
             let revoked = record.key != key_name || self.is_revoked(&grant.id)?;
-            issued.push(IssuedGrant { grant, revoked });
+            let by = record.by.and_then(|by| by.parse::<Actor>().ok());
+            let made = record.made.map(Millis).zip(by);
+            issued.push(IssuedGrant { grant, revoked, made });
         }
         Ok(issued)
     }
@@ -164,19 +185,55 @@ impl TokenKeys {
         Ok(grant)
     }
 
-    /// Revokes every token of a grant, for good.
+    /// Revokes every token of a grant, and of those that are derived from it, for good.
     pub fn revoke(&self, id: &str) -> Result<(), TokenError> {
         let now = self.clock.now().0.to_string();
-        Ok(self.store.set_meta(&format!("{REVOKED_SETTING}{id}"), now.as_bytes())?)
+        self.store.set_meta(&format!("{REVOKED_SETTING}{id}"), now.as_bytes())?;
+        self.advance_revision()
     }
 
     /// Revokes every token of the store, the owner's included, by replacing the key.
     pub fn revoke_all(&self) -> Result<(), TokenError> {
-        Ok(self.store.set_secret(KEY_SECRET, &random_key())?)
+        self.store.set_secret(KEY_SECRET, &random_key())?;
+        self.advance_revision()
     }
 
+    /// Returns a value that changes whenever tokens are revoked, by whichever process.
+    pub(crate) fn revision(&self) -> Result<Option<Vec<u8>>, TokenError> {
+        Ok(self.store.get_meta(REVISION_SETTING)?)
+    }
+
+    /// Records that a grant is used now.
+    pub(crate) fn note_use(&self, id: &str) -> Result<(), TokenError> {
+        let now = self.clock.now().0.to_string();
+        Ok(self.store.set_meta(&format!("{USED_SETTING}{id}"), now.as_bytes())?)
+    }
+
+    /// Returns when a grant was used last, if that was recorded.
+    pub(crate) fn last_use(&self, id: &str) -> Result<Option<Millis>, TokenError> {
+        let recorded = self.store.get_meta(&format!("{USED_SETTING}{id}"))?;
+        let text = recorded.and_then(|bytes| String::from_utf8(bytes).ok());
+        Ok(text.and_then(|text| text.parse().ok()).map(Millis))
+    }
+
+    /// Returns the time on the clock of the keys.
+    pub(crate) fn now(&self) -> Millis {
+        self.clock.now()
+    }
+
+    fn advance_revision(&self) -> Result<(), TokenError> {
+        Ok(self.store.set_meta(REVISION_SETTING, &random_key()[..KEY_NAME_LEN])?)
+    }
+
+    /// Reports whether a grant was revoked, or one that it is derived from.
     fn is_revoked(&self, id: &str) -> Result<bool, TokenError> {
-        Ok(self.store.get_meta(&format!("{REVOKED_SETTING}{id}"))?.is_some())
+        let ends = id.match_indices(DERIVED).map(|(at, _)| at).chain([id.len()]);
+        for end in ends {
+            if self.store.get_meta(&format!("{REVOKED_SETTING}{}", &id[..end]))?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns a name of the current key: the beginning of a hash of it.

@@ -1,7 +1,8 @@
 //! Directories, moves, copies, links, the trash, versions.
 
-use yfs_engine::id::FileId;
-use yfs_vfs::{CopyOptions, MkdirOptions, MoveOptions};
+use yfs::workspace::trash::TrashEntry;
+use yfs_engine::{id::FileId, path::VPath};
+use yfs_vfs::{CopyOptions, FileSystem, MkdirOptions, MoveOptions, RemoveOptions};
 use yfs_wire::{
     BlameLineJson, BlameList, MkdirRequest, RestoreRequest, RestoredJson, SymlinkRequest,
     TransferRequest, TrashEntryJson, TrashList, VersionJson, VersionList,
@@ -50,11 +51,11 @@ pub(super) async fn symlink(
     Ok(created())
 }
 
-/// Answers `GET /api/trash`.
+/// Answers `GET /api/trash`: what was removed below the path of the caller's token.
 pub(super) async fn trash(caller: RequestCaller) -> Result {
-    caller.needs_whole()?;
     let trashed = apart(async { caller.app.workspace.trash() }).await.list()?;
-    let entries = trashed.iter().map(TrashEntryJson::from).collect();
+    let covered = trashed.iter().filter(|entry| was_covered(&caller, entry));
+    let entries = covered.map(TrashEntryJson::from).collect();
     Ok(Json(TrashList { entries }).into_response())
 }
 
@@ -63,13 +64,51 @@ pub(super) async fn restore(
     caller: RequestCaller,
     JsonBody(body): JsonBody<RestoreRequest>,
 ) -> Result {
-    caller.needs_whole()?;
     caller.needs_write()?;
     let id =
         FileId::parse(&body.id).map_err(|error| HttpProblem::bad_request(error.to_string()))?;
     let to = body.to.as_deref().map(path_of).transpose()?;
-    let path = apart(async { caller.app.workspace.trash().restore(&id, to.as_ref()) }).await?;
+    let path = match caller.grant.is_whole() {
+        true => apart(async { caller.app.workspace.trash().restore(&id, to.as_ref()) }).await?,
+        false => apart(async { restore_below(&caller, &id, to).await }).await?,
+    };
     Ok(Json(RestoredJson { path: path.to_string() }).into_response())
+}
+
+/// Restores a node below the path of the caller's token, to which it returns, and nowhere else.
+async fn restore_below(caller: &RequestCaller, id: &FileId, to: Option<VPath>) -> Result<VPath> {
+    let trash = caller.app.workspace.trash();
+    let refused = || HttpProblem::forbidden("the token does not reach this node of the trash");
+    let listed = trash.list()?;
+    let entry = listed.iter().find(|entry| entry.id == *id).filter(|e| was_covered(caller, e));
+    let entry = entry.ok_or_else(refused)?;
+    let to = match to {
+        Some(to) => to,
+        None => path_of(entry.original.as_str())?,
+    };
+    if !caller.grant.covers(&to) {
+        return Err(refused());
+    }
+    // No link leads out of the directory into which it returns.
+    let parent = to.parent().unwrap_or_else(VPath::root);
+    if caller.grant.covers(&parent) {
+        caller.fs().stat(&parent).await?;
+    }
+    let path = trash.restore(id, Some(&to))?;
+    let real = caller.app.workspace.nodes().path_of(id)?;
+    if real.is_none_or(|real| caller.grant.covers(&real)) {
+        return Ok(path);
+    }
+    // A directory on the way was replaced by a link meanwhile.
+    let files = caller.app.workspace.fs_for(caller.grant.actor.clone());
+    files.rm(&path, &RemoveOptions { recursive: true, ..RemoveOptions::default() }).await?;
+    Err(refused())
+}
+
+/// Reports whether a node of the trash was below the path of the caller's token.
+fn was_covered(caller: &RequestCaller, entry: &TrashEntry) -> bool {
+    caller.grant.is_whole()
+        || path_of(entry.original.as_str()).is_ok_and(|path| caller.grant.covers(&path))
 }
 
 /// Answers `GET /api/versions/{path}`.

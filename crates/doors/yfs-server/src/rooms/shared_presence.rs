@@ -25,6 +25,7 @@ use super::{
     DocumentRoom, DocumentRooms,
     remote_editors::{EditorChanges, GONE, RemoteEditors},
 };
+use crate::live_presence::SERVER_PEER;
 
 /// The most documents with editors of other peers. The process that connects them has its own
 /// bounds.
@@ -163,11 +164,26 @@ impl DocumentRooms {
     pub(crate) fn remote_editors(&self) -> BTreeMap<(PeerId, FileId), Vec<String>> {
         let mut by_peer = BTreeMap::<_, Vec<String>>::new();
         for (doc, editors) in &self.shared.remote.lock().docs {
-            for (peer, entry) in editors.entries() {
+            let others = editors.entries().filter(|(peer, _)| *peer.as_bytes() != SERVER_PEER);
+            for (peer, entry) in others {
                 by_peer.entry((peer, doc.clone())).or_default().push(entry.state.to_owned());
             }
         }
         by_peer
+    }
+
+    /// Returns the client ids and the states of all editors at a document, on all servers.
+    pub(crate) fn states_at(&self, doc: &FileId) -> Vec<(u64, String)> {
+        let room = self.rooms.get(doc).map(|room| room.clone());
+        let remote = self.shared.remote.lock();
+        let others = remote.docs.get(doc).into_iter().flat_map(RemoteEditors::entries);
+        let mut states: Vec<_> =
+            others.map(|(_, entry)| (entry.id, entry.state.to_owned())).collect();
+        if let Some(room) = room {
+            let presence = room.presence.lock();
+            states.extend(presence.entries().map(|entry| (entry.id, entry.state.to_owned())));
+        }
+        states
     }
 
     fn send_changes(&self, doc: &FileId, changes: EditorChanges) {
