@@ -1,6 +1,6 @@
 // A content document that is open: its Yjs document, its connection and its copy in this browser.
 
-import { batch, computed, signal, type ReadonlySignal } from '@preact/signals'
+import { batch, computed, effect, signal, type ReadonlySignal } from '@preact/signals'
 import * as decoding from 'lib0/decoding'
 import type { Awareness } from 'y-protocols/awareness'
 import { IndexeddbPersistence } from 'y-indexeddb'
@@ -53,6 +53,7 @@ export class OpenDocument {
   private readonly closed = signal<RefusedConnection | null>(null)
   private retry: ReturnType<typeof setTimeout> | undefined
   private destroyed = false
+  private readonly stopNaming: () => void
 
   constructor(
     workspace: EditorWorkspace,
@@ -68,8 +69,11 @@ export class OpenDocument {
     })
     this.awareness = this.provider.awareness
     checkPresence(this.provider)
-    const { name, color } = checkedUser(workspace.user)!
-    this.awareness.setLocalStateField('user', { name, color, colorLight: `${color}33` })
+    // A person takes another color when one with the same comes.
+    this.stopNaming = effect(() => {
+      const { name, color } = checkedUser(workspace.user)!
+      this.awareness.setLocalStateField('user', { name, color, colorLight: `${color}33` })
+    })
     this.isLoaded = this.loaded
     this.refused = this.closed
     this.savedState = computed(() => this.computeState())
@@ -85,6 +89,7 @@ export class OpenDocument {
   /** Destroys the document; changes that wait stay in this browser. */
   destroy(): void {
     this.destroyed = true
+    this.stopNaming()
     clearTimeout(this.retry)
     this.provider.destroy()
     void this.persistence?.destroy()

@@ -9,7 +9,24 @@ import type { EditorUser } from './types'
 const MESSAGE_AWARENESS = 1
 const MAX_NAME = 64
 const MAX_ID = 256
-const COLORS = ['#2563b8', '#a2460b', '#2f7d4f', '#7a3e9d', '#b3261e', '#0b6a74', '#86610a']
+/**
+ * Twelve hues. White text on each has a contrast of 4.5, and each has a contrast of 3 on the grounds
+ * of both themes.
+ */
+export const COLORS: readonly string[] = [
+  '#236fea',
+  '#a34f13',
+  '#2c870e',
+  '#bc257f',
+  '#046f93',
+  '#986e16',
+  '#704cd6',
+  '#da3448',
+  '#1b745c',
+  '#ae49c4',
+  '#6a6b03',
+  '#138287',
+]
 const HEX_COLOR = /^#[0-9a-f]{6}$/i
 /** Controls, unassigned and private characters, surrogates, and formats but for ZWJ of emoji. */
 const UNPRINTABLE = /(?!\u200d)\p{C}|[\u2028\u2029]/gu
@@ -62,7 +79,10 @@ export function checkedState(state: unknown): JsonObject | null {
   if (!isObject(state)) return null
   const checked: JsonObject = {}
   const user = checkedUser(state['user'])
-  if (user !== null) checked['user'] = { ...user, colorLight: `${user.color}33` }
+  if (user !== null) {
+    const isAgent = isObject(state['user']) && state['user']['agent'] === true
+    checked['user'] = { ...user, colorLight: `${user.color}33`, ...(isAgent && { agent: true }) }
+  }
   const cursor = state['cursor']
   if (isObject(cursor) && isPosition(cursor['anchor']) && isPosition(cursor['head'])) {
     checked['cursor'] = { anchor: cursor['anchor'], head: cursor['head'] }

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { EditorWorkspace, OpenDocument } from '../documents'
+import { labelText } from './version_label'
 import { actorInfo } from './actors'
 import { VersionDiff } from './version_diff'
 import { listVersions, type FileVersion } from './versions_api'
@@ -81,7 +82,11 @@ function Entry({ version, isChosen, onChoose }: EntryProps) {
           {kind === 'agent' && <span class="history-kind">agent</span>}
           {kind === 'mirror' && <span class="history-kind">disk</span>}
           {kind === 'system' && <span class="history-kind">system</span>}
-          {version.label !== null && <span class="history-label">{version.label}</span>}
+          {version.label !== null && (
+            <span class="history-label" title={version.label}>
+              {labelText(version.label)}
+            </span>
+          )}
           {version.names.map((name) => (
             <span key={name} class="history-name">
               {name}

@@ -10,8 +10,12 @@ const LISTING = 'listing'
 /** A listing is written at most this often. */
 const WRITE_MS = 1000
 
-/** The names of databases contain the workspace: other ones may have been at this address. */
-export const mainDatabase = (workspace: string): string => `yfs:${workspace}`
+/**
+ * The names of databases contain the workspace: other ones may have been at this address. What a
+ * token for a part of it lists has a database of its own.
+ */
+export const listingDatabase = (workspace: string, path: string): string =>
+  path === '/' ? `yfs:${workspace}` : `yfs:${workspace}:part:${path}`
 
 /** Returns the key under which the workspace of a token is kept. The token is not stored. */
 async function keyOf(token: string): Promise<string> {
@@ -37,7 +41,10 @@ export interface KeptWorkspace {
 }
 
 /** Loads the workspace that a token opened before in this browser; null if there is none. */
-export async function loadKeptWorkspace(token: string): Promise<KeptWorkspace | null> {
+export async function loadKeptWorkspace(
+  token: string,
+  path: string,
+): Promise<KeptWorkspace | null> {
   let workspace: string | null = null
   try {
     workspace = localStorage.getItem(await keyOf(token))
@@ -46,7 +53,7 @@ export async function loadKeptWorkspace(token: string): Promise<KeptWorkspace | 
   }
   if (workspace === null) return null
   const main = new Y.Doc({ guid: workspace })
-  const copy = await openBrowserCopy(mainDatabase(workspace), main)
+  const copy = await openBrowserCopy(listingDatabase(workspace, path), main)
   const text: unknown = await copy?.get(LISTING)
   if (copy === null || typeof text !== 'string') return null
   return { listing: JSON.parse(text) as TreeListing, main, copy }

@@ -10,9 +10,13 @@ const personOf = (text: string): EditorUser => {
   return { name, color: colorOf(name) }
 }
 
-/** Returns the name that was chosen in this browser, else that of the token's actor. */
+/**
+ * Returns the name of the token's actor, which is the author of what is changed here. Without a
+ * token it is the name that was chosen in this browser.
+ */
 export function loadPerson(actor: string | undefined): EditorUser {
-  return personOf(localStorage.getItem(KEY) ?? actor?.split(':')[1] ?? 'guest')
+  const named = actor?.slice(actor.indexOf(':') + 1)
+  return personOf(named || (localStorage.getItem(KEY) ?? 'guest'))
 }
 
 export function renamePerson(name: string): EditorUser {

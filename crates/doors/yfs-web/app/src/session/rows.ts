@@ -3,6 +3,7 @@
 
 import type * as Y from 'yjs'
 import type { FileRow } from '../documents'
+import type { TreeEntry } from './workspace'
 
 interface TableElement {
   key: string
@@ -33,6 +34,28 @@ export function rowsOf(main: Y.Doc): Map<string, FileRow> {
     if (field === 'parentId') row.parentId = val['id'] as string | null
     else if (field === 'stat') Object.assign(row, val)
     else Object.assign(row, { [field]: val })
+  }
+  return rows
+}
+
+/** Returns the rows that a listing stands for, where the main document is not to be seen. */
+export function rowsOfListing(entries: readonly TreeEntry[]): Map<string, FileRow> {
+  const ids = new Map(entries.map(({ path, guid }) => [path, guid]))
+  const rows = new Map<string, FileRow>()
+  for (const { path, guid, kind, size, mtime, root } of entries) {
+    const slash = path.lastIndexOf('/')
+    const row: FileRow = {
+      id: guid,
+      name: path.slice(slash + 1),
+      parentId: ids.get(path.slice(0, slash)) ?? null,
+      type: kind === 'directory' ? 'folder' : 'file',
+      size,
+      trashedAt: null,
+    }
+    // The hash of a blob is not listed; what changes with it is enough to show the new one.
+    if (kind === 'file' && root === undefined) row.blob = { hash: `${mtime}-${size}`, size }
+    if (kind === 'symlink') row.link = '…'
+    rows.set(guid, row)
   }
   return rows
 }

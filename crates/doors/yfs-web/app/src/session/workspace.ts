@@ -1,23 +1,32 @@
-// The session: the main document, the listing of the server, and who else is here.
+// The session: what there is, and who else is here.
 
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals'
-import { WebsocketProvider } from 'y-websocket'
-import * as Y from 'yjs'
 import type { EditorUser, EditorWorkspace, FileRow, SchemaProfile } from '../documents'
-import { openBrowserCopy } from '../documents/browser_copy'
-import { checkPresence } from '../documents/presence'
+import { freeColor } from './colors'
+import { fileUrl } from './file_url'
 import {
   ListingKeeper,
   loadKeptWorkspace,
-  mainDatabase,
   rememberWorkspace,
   type KeptWorkspace,
 } from './kept_workspace'
+import { isUnnamed, namedToken, takeName } from './link_name'
+import { MainSource, otherWorkspace } from './main_source'
+import { PartSource } from './part_source'
 import { loadPerson, renamePerson } from './person'
-import { fileUrl } from './file_url'
-import { rowsOf } from './rows'
+import { rowsOfListing } from './rows'
 import { NEEDS_SERVER, requestServer, ServerAway } from './server_away'
-import { claimsOf, keepTokenOfInstalled, takeToken } from './token'
+import type { Peer, SourceListener, WorkspaceSource } from './source'
+import {
+  claimsOf,
+  handToken,
+  keepToken,
+  keepTokenOfInstalled,
+  takeToken,
+  type TokenClaims,
+} from './token'
+
+export type { Peer } from './source'
 
 export interface TreeEntry {
   path: string
@@ -25,14 +34,8 @@ export interface TreeEntry {
   kind: 'file' | 'directory' | 'symlink'
   size: number
   mtime: number
-}
-
-export interface Peer {
-  client: number
-  name: string
-  color: string
-  /** The id of the file that the person has open. */
-  open: string | null
+  /** The root that an editor of the file binds to; absent if the content is not text. */
+  root?: 'text' | 'richtext'
 }
 
 export interface TrashEntry {
@@ -53,16 +56,6 @@ export interface TreeListing {
 const REFRESH_MS = 150
 /** How long a server that is silent is waited for, if this browser has a listing. */
 const PATIENCE_MS = 4000
-/** How often a server that refuses is asked again: it may be another one for a while. */
-const RETRY_MS = 5000
-/** The close code for a document that the server does not have. */
-const NO_SUCH_DOCUMENT = 4404
-/** The close code for a token that does not cover it. */
-const FORBIDDEN = 4403
-
-const OTHER_WORKSPACE =
-  'Another workspace is at this address now. Changes of this one wait in this browser.'
-
 export class Session implements EditorWorkspace {
   readonly rows: Signal<Map<string, FileRow>> = signal(new Map())
   readonly entries: Signal<TreeEntry[]> = signal([])
@@ -80,9 +73,11 @@ export class Session implements EditorWorkspace {
   )
   readonly id: string
   readonly profile: SchemaProfile
-  private readonly main: Y.Doc
-  private readonly provider: WebsocketProvider
+  /** What the token covers: the file or the directory; `/` for the whole workspace. */
+  readonly scope: string
+  private readonly source: WorkspaceSource
   private readonly listings = new ListingKeeper()
+  private readonly observers = new Set<() => void>()
   private timer: ReturnType<typeof setTimeout> | undefined
   /** The entity tag of the listing that is shown; null if it was kept in this browser. */
   private etag: string | null = null
@@ -90,31 +85,61 @@ export class Session implements EditorWorkspace {
   private constructor(
     listing: TreeListing,
     readonly token: string,
-    readonly readOnly: boolean,
+    readonly claims: TokenClaims | null,
     person: EditorUser,
     kept: KeptWorkspace | null,
   ) {
     this.id = listing.workspace
     this.profile = listing.profile
+    this.scope = claims?.path ?? '/'
     this.entries.value = listing.entries
     this.person = signal(person)
     this.isOnline = signal(kept === null)
-    const main = kept?.main ?? new Y.Doc({ guid: this.id })
-    this.main = main
-    this.provider = new WebsocketProvider(socketOf('/sync'), this.id, main, {
-      connect: false,
-      params: token === '' ? {} : { token },
-      disableBc: true,
-    })
-    checkPresence(this.provider)
-    this.rows.value = rowsOf(main)
-    main.on('update', () => {
-      this.rows.value = rowsOf(main)
-      this.schedule()
-    })
-    this.observeConnection()
+    this.source = this.makeSource(kept)
+    this.showListing(listing)
     this.announce(null)
-    void this.connect(main, kept)
+    handToken(token)
+    void this.source.start(kept)
+  }
+
+  /** Whether the token allows reading only. */
+  get readOnly(): boolean {
+    return this.claims?.rights === 'read'
+  }
+
+  /** The directory at the top of the tree. */
+  get top(): string {
+    const isFile = this.entries.peek().some(({ path }) => path === this.scope)
+    return isFile ? this.scope.slice(0, this.scope.lastIndexOf('/')) || '/' : this.scope
+  }
+
+  private makeSource(kept: KeptWorkspace | null): WorkspaceSource {
+    const listener: SourceListener = {
+      onRows: (rows) => {
+        this.rows.value = rows
+        for (const changed of this.observers) changed()
+      },
+      onChange: () => this.schedule(),
+      onOnline: (isOnline) => (this.isOnline.value = isOnline),
+      onPeers: (peers) => this.receivePeers(peers),
+      onRefusal: (reason) => (this.refusal.value = reason),
+    }
+    const { id, token, scope, listings } = this
+    if (scope === '/') {
+      return new MainSource(id, token, socketOf('/sync'), kept, listener, listings)
+    }
+    const ask = (path: string, init?: RequestInit) => request(token, path, init)
+    return new PartSource(id, scope, ask, listener, listings)
+  }
+
+  /** Shows who is there; colors differ among them. */
+  private receivePeers(peers: Peer[]): void {
+    if (JSON.stringify(peers) !== JSON.stringify(this.peers.peek())) this.peers.value = peers
+    const own = this.person.peek()
+    const color = freeColor(own, this.source.client, peers)
+    if (color === own.color) return
+    this.person.value = { ...own, color }
+    this.announce(this.openId)
   }
 
   /**
@@ -122,26 +147,22 @@ export class Session implements EditorWorkspace {
    * opened before.
    */
   static async open(): Promise<Session> {
-    const token = takeToken()
+    const token = await namedToken(await takeToken())
     const claims = claimsOf(token)
-    if (claims !== null && claims.path !== '/') {
-      throw new Error(`The link opens ${claims.path} only; the editor needs the whole workspace.`)
-    }
     const person = loadPerson(claims?.actor)
-    const isReader = claims?.rights === 'read'
     const answer = readListing(token, null)
     answer.catch(() => {
       // It may fail later, when what was kept is already shown.
     })
     const read = await Promise.race([answer, after(PATIENCE_MS)]).catch(awayAsNull)
     if (read === null) {
-      const kept = await loadKeptWorkspace(token)
-      if (kept !== null) return new Session(kept.listing, token, isReader, person, kept)
+      const kept = await loadKeptWorkspace(token, claims?.path ?? '/')
+      if (kept !== null) return new Session(kept.listing, token, claims, person, kept)
     }
     // Without a tag that is known, an answer is a listing.
     const known = (read ?? (await answer))!
     const listing = JSON.parse(known.text) as TreeListing
-    const session = new Session(listing, token, isReader, person, null)
+    const session = new Session(listing, token, claims, person, null)
     session.etag = known.etag
     session.listings.keep(known.text)
     void rememberWorkspace(token, listing.workspace)
@@ -149,41 +170,8 @@ export class Session implements EditorWorkspace {
     return session
   }
 
-  /** Loads what this browser has before it connects, so that only what is new is sent. */
-  private async connect(main: Y.Doc, kept: KeptWorkspace | null): Promise<void> {
-    const copy = kept?.copy ?? (await openBrowserCopy(mainDatabase(this.id), main))
-    if (copy !== null) this.listings.setCopy(copy)
-    this.provider.connect()
-  }
-
-  private observeConnection(): void {
-    this.provider.on('status', ({ status }) => {
-      if (status === 'connected') {
-        this.isOnline.value = true
-        this.schedule()
-      }
-    })
-    this.provider.on('connection-close', () => {
-      this.isOnline.value = false
-      this.listings.write()
-    })
-    this.provider.on('closed', ({ code, reason }) => {
-      this.refusal.value =
-        code === NO_SUCH_DOCUMENT
-          ? OTHER_WORKSPACE
-          : `The server refuses this page: ${reason || code}. Changes wait in this browser.`
-      if (code !== FORBIDDEN) setTimeout(() => this.provider.connect(), RETRY_MS)
-    })
-    this.provider.on('sync', (isSynced: boolean) => {
-      if (isSynced) this.refusal.value = null
-    })
-    this.provider.awareness.on('change', () => {
-      this.peers.value = this.listPeers()
-    })
-  }
-
   get user(): EditorUser {
-    return this.person.peek()
+    return this.person.value
   }
 
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
@@ -201,23 +189,39 @@ export class Session implements EditorWorkspace {
     return this.pathsById.peek().get(id) ?? null
   }
 
-  rename(name: string): void {
-    this.person.value = renamePerson(name)
-    this.announce(this.openId)
+  /** Whether the person may take another name: it is the author, so a link for one has its name. */
+  get canRename(): boolean {
+    return this.claims === null || isUnnamed(this.claims) || (this.scope === '/' && !this.readOnly)
+  }
+
+  /** Whether the person may make links for others. */
+  get canShare(): boolean {
+    return this.claims !== null && !this.readOnly
+  }
+
+  /** Takes another name. With a token, the page opens again with the token of that name. */
+  async rename(name: string): Promise<void> {
+    if (this.token === '') {
+      this.person.value = renamePerson(name)
+      this.announce(this.openId)
+      return
+    }
+    keepToken(await takeName(this.token, name))
+    location.reload()
   }
 
   /** Says to the others which file is open. */
   announce(open: string | null): void {
     this.openId = open
-    this.provider.awareness.setLocalState({ user: this.person.peek(), open })
+    this.source.announce(this.person.peek(), open)
   }
 
   private openId: string | null = null
 
-  /** Calls a function after each change of the main document, until the returned one is called. */
+  /** Calls a function after each change of what there is, until the returned one is called. */
   onChange(changed: () => void): () => void {
-    this.main.on('update', changed)
-    return () => this.main.off('update', changed)
+    this.observers.add(changed)
+    return () => this.observers.delete(changed)
   }
 
   /** Calls the server, and fails with its reason. */
@@ -280,21 +284,19 @@ export class Session implements EditorWorkspace {
     if (read === null) return
     const listing = JSON.parse(read.text) as TreeListing
     if (listing.workspace !== this.id) {
-      this.refusal.value = OTHER_WORKSPACE
+      this.refusal.value = otherWorkspace()
       return
     }
-    this.entries.value = listing.entries
+    this.showListing(listing)
     this.etag = read.etag
     this.listings.keep(read.text)
   }
 
-  private listPeers(): Peer[] {
-    const { awareness } = this.provider
-    const states = [...awareness.getStates()].filter(([client]) => client !== awareness.clientID)
-    return states.flatMap(([client, state]) => {
-      const { user, open } = state as { user?: EditorUser; open?: string | null }
-      return user === undefined ? [] : [{ client, ...user, open: open ?? null }]
-    })
+  private showListing({ entries }: TreeListing): void {
+    this.entries.value = entries
+    if (this.scope === '/') return
+    this.rows.value = rowsOfListing(entries)
+    for (const changed of this.observers) changed()
   }
 }
 

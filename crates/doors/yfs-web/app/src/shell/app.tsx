@@ -2,11 +2,13 @@
 
 import { effect } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { People } from '../people/avatars'
+import { FollowFrame } from '../people/follow'
+import { observeSeen } from '../people/last_seen'
 import type { Session } from '../session/workspace'
 import { createNode, FileTree } from '../tree/file_tree'
 import { ActivityPanel } from './activity_panel'
 import { ConnectionBanner } from './connection_banner'
-import { renamePerson } from './commands'
 import { EditorPane } from './editor_pane'
 import { message } from './message'
 import { OpenPanel } from './panels'
@@ -65,9 +67,11 @@ export function App({ session }: { session: Session }) {
     addEventListener('keydown', onKeyDown)
     addEventListener('popstate', onAddress)
     addEventListener('yfs-open-path', onOpenPath)
+    const stopSeen = observeSeen(session)
     // What an earlier visit left in this browser is sent.
     void import('../documents').then(({ documentPool }) => documentPool(session).resume())
     return () => {
+      stopSeen()
       removeEventListener('keydown', onKeyDown)
       removeEventListener('popstate', onAddress)
       removeEventListener('yfs-open-path', onOpenPath)
@@ -102,6 +106,7 @@ export function App({ session }: { session: Session }) {
         />
       )}
       <OpenPanel session={session} />
+      <FollowFrame />
       {sharedNameOf.value !== null && (
         <SharedNamePanel
           session={session}
@@ -167,35 +172,6 @@ function Sidebar({ session, openPath }: { session: Session; openPath: string | n
         onSharedName={(id) => (sharedNameOf.value = id)}
       />
     </nav>
-  )
-}
-
-function People({ session }: { session: Session }) {
-  const person = session.person.value
-  return (
-    <div class="people">
-      {session.peers.value.map((peer) => (
-        <span
-          key={peer.client}
-          class="person"
-          style={{ background: peer.color }}
-          title={peer.name}
-          role="img"
-          aria-label={peer.name}
-        >
-          {peer.name.slice(0, 1).toUpperCase()}
-        </span>
-      ))}
-      <button
-        type="button"
-        class="me"
-        onClick={() => renamePerson(session)}
-        title="Change your name"
-      >
-        {person.name}
-        {session.readOnly && ' (read-only)'}
-      </button>
-    </div>
   )
 }
 

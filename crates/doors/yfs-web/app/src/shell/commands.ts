@@ -1,5 +1,6 @@
 // The commands of the palette. Each is what a button or a key does too.
 
+import { t } from '../language/translate'
 import type { Session } from '../session/workspace'
 import { createNode, renameFocused, trashSelected } from '../tree/file_tree'
 import { toggleTheme } from './theme'
@@ -10,12 +11,6 @@ export interface Command {
   /** The keys that do the same. */
   keys?: string
   run: () => void
-}
-
-/** Asks for the name that others see. */
-export function renamePerson(session: Session): void {
-  const name = prompt('Your name, as others see it', session.person.peek().name)?.trim()
-  if (name) session.rename(name)
 }
 
 /** Returns what a person can do now. */
@@ -40,8 +35,11 @@ export function listCommands(session: Session): Command[] {
       run: () => (showsActivity.value = !showsActivity.peek()),
     },
     { name: 'Light or dark', run: toggleTheme },
-    { name: 'Change your name', run: () => renamePerson(session) },
   ]
+  if (session.canRename) {
+    views.push({ name: t('Change your name'), run: () => (panel.value = 'name') })
+  }
+  if (session.canShare) views.push({ name: t('Share'), run: () => (panel.value = 'share') })
   const ofFile: Command[] =
     editor === null ? [] : [{ name: 'History of this file', run: () => editor.toggleHistory() }]
   return [...ofFile, ...(session.readOnly ? [] : changes), ...views]

@@ -24,6 +24,8 @@ const READY: Partial<Record<Panel, Shown>> = {
 
 /** Panels of their own chunks. */
 const LOADED: Partial<Record<Panel, () => Promise<Shown>>> = {
+  name: async () => (await import('../people/name_panel')).NamePanel,
+  share: async () => (await import('../people/share_panel')).SharePanel,
   trash: async () => (await import('./trash_panel')).TrashPanel,
 }
 

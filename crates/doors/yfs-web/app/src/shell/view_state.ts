@@ -5,7 +5,7 @@ import type { EditorHandle } from '../editors'
 import type { Session } from '../session/workspace'
 import { revealInTree } from '../tree/file_tree'
 
-export type Panel = 'quick-open' | 'commands' | 'search' | 'trash'
+export type Panel = 'quick-open' | 'commands' | 'search' | 'trash' | 'name' | 'share'
 
 export const openId = signal<string | null>(null)
 /** The line of the open file that was asked for. */

@@ -59,7 +59,7 @@ export function revealInTree(path: string): void {
 export function createNode(session: Session, kind: 'file' | 'directory'): void {
   const at = focused.peek()
   const entry = session.entries.peek().find(({ path }) => path === at)
-  const directory = at === null ? '/' : entry?.kind === 'directory' ? at : parentOf(at)
+  const directory = at === null ? session.top : entry?.kind === 'directory' ? at : parentOf(at)
   if (directory !== '/') setExpanded(directory, true)
   draft.value = { directory, kind, renames: null }
 }
@@ -117,7 +117,7 @@ function sendDraft(session: Session, typed: Draft, path: string): Promise<void> 
 
 export function FileTree({ session, openPath, onOpen, onSharedName }: FileTreeProps) {
   const children = useComputed(() => childrenByPath(session.entries.value))
-  const rows = useComputed(() => visibleRows(children.value, expanded.value))
+  const rows = useComputed(() => visibleRows(children.value, expanded.value, session.top))
   const scroll = useSignal({ top: 0, height: 800 })
   const root = useRef<HTMLDivElement>(null)
 
@@ -213,7 +213,7 @@ export function FileTree({ session, openPath, onOpen, onSharedName }: FileTreePr
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault()
-        void moveInto(session, draggedPaths(event), '/')
+        void moveInto(session, draggedPaths(event), session.top)
       }}
     >
       {typed !== null && typed.renames === null && (

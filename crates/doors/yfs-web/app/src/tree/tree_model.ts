@@ -41,10 +41,11 @@ export function childrenByPath(entries: readonly TreeEntry[]): Map<string, TreeE
   return children
 }
 
-/** Lists the visible rows in their order. Only expanded directories are sorted. */
+/** Lists the visible rows below a directory in their order. Only expanded ones are sorted. */
 export function visibleRows(
   children: Map<string, TreeEntry[]>,
   expanded: ReadonlySet<string>,
+  top = '/',
 ): TreeRow[] {
   const rows: TreeRow[] = []
   const visit = (directory: string, depth: number) => {
@@ -54,7 +55,7 @@ export function visibleRows(
       if (isExpanded) visit(entry.path, depth + 1)
     }
   }
-  visit('/', 0)
+  visit(top, 0)
   return rows
 }
 

@@ -15,6 +15,7 @@ import {
   yUndoPlugin,
 } from 'y-prosemirror'
 import * as Y from 'yjs'
+import { caretKey, makeCaretLabel } from '../../people/caret_label'
 import { CARRIED } from '../caret/carry_caret'
 import type { MountOptions } from '../mounted_editor'
 import { showBriefly } from '../notice'
@@ -26,15 +27,12 @@ import { slashMenu } from './slash_menu'
 import { trimTrailingSpace } from './trailing_space'
 import { uploadImages } from './upload_images'
 
-function renderCursor(user: { name: string; color: string }): HTMLElement {
+function renderCursor(user: { name: string; color: string; agent?: boolean }): HTMLElement {
   const cursor = document.createElement('span')
   cursor.className = 'remote-cursor'
   cursor.style.borderColor = user.color
-  const name = document.createElement('span')
-  name.className = 'remote-cursor-name'
-  name.style.backgroundColor = user.color
-  name.textContent = user.name
-  cursor.append('\u2060', name, '\u2060')
+  cursor.dataset['caretOf'] = caretKey(user)
+  cursor.append('\u2060', makeCaretLabel(user, 'remote-cursor-name'), '\u2060')
   return cursor
 }
 

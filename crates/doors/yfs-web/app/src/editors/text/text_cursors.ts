@@ -10,11 +10,12 @@ import {
   type ViewUpdate,
 } from '@codemirror/view'
 import * as Y from 'yjs'
+import { caretKey, makeCaretLabel } from '../../people/caret_label'
 import type { TextBinding } from './text_binding'
 
 /** What the presence of a person says; `documents/presence.ts` has checked it. */
 interface PresentState {
-  user?: { name: string; color: string; colorLight: string }
+  user?: { name: string; color: string; colorLight: string; agent?: boolean }
   cursor?: { anchor: unknown; head: unknown } | null
 }
 
@@ -28,40 +29,28 @@ const theme = EditorView.baseTheme({
     marginInline: '-1px',
     boxSizing: 'border-box',
   },
-  '.cm-ySelectionInfo': {
-    position: 'absolute',
-    top: '-1.05em',
-    left: '-1px',
-    lineHeight: 'normal',
-    userSelect: 'none',
-    zIndex: '101',
-    backgroundColor: 'inherit',
-    whiteSpace: 'nowrap',
-    pointerEvents: 'none',
-  },
 })
 
 class CaretWidget extends WidgetType {
   constructor(
-    private readonly name: string,
-    private readonly color: string,
+    private readonly user: NonNullable<PresentState['user']>,
+    private readonly place: number,
   ) {
     super()
   }
 
   override eq(other: CaretWidget): boolean {
-    return other.name === this.name && other.color === this.color
+    const { name, color } = this.user
+    return other.user.name === name && other.user.color === color && other.place === this.place
   }
 
   override toDOM(): HTMLElement {
     const caret = document.createElement('span')
     caret.className = 'cm-ySelectionCaret'
-    caret.style.backgroundColor = this.color
-    caret.style.borderColor = this.color
-    const info = document.createElement('div')
-    info.className = 'cm-ySelectionInfo'
-    info.textContent = this.name
-    caret.append('\u2060', info, '\u2060')
+    caret.style.backgroundColor = this.user.color
+    caret.style.borderColor = this.user.color
+    caret.dataset['caretOf'] = caretKey(this.user)
+    caret.append('\u2060', makeCaretLabel(this.user, 'cm-ySelectionInfo'), '\u2060')
     return caret
   }
 
@@ -127,7 +116,7 @@ class CursorView {
       const head = this.positionOf(view, cursor.head)
       if (anchor === null || head === null) continue
       this.select(ranges, view, anchor, head, user.colorLight)
-      const widget = new CaretWidget(user.name, user.color)
+      const widget = new CaretWidget(user, head)
       ranges.push(Decoration.widget({ side: head > anchor ? -1 : 1, widget }).range(head))
     }
     return ranges

@@ -1,0 +1,113 @@
+// The source of a session whose token covers a part of the workspace. The server lists what is
+// there, sends the changes below the path, and says who has a file open there.
+
+import * as Y from 'yjs'
+import type { EditorUser } from '../documents'
+import { openBrowserCopy } from '../documents/browser_copy'
+import { checkedUser } from '../documents/presence'
+import { listingDatabase, type KeptWorkspace, type ListingKeeper } from './kept_workspace'
+import { refused } from './main_source'
+import { ServerAway } from './server_away'
+import type { Peer, SourceListener, WorkspaceSource } from './source'
+
+/** How often the server is asked who is there, which also shows whether it is. */
+const PULSE_MS = 1500
+const RETRY_MS = 2000
+
+interface PresentPeople {
+  client: number
+  people: { client: number; name: string; color?: string; agent: boolean; open: string }[]
+}
+
+type Request = (path: string, init?: RequestInit) => Promise<Response>
+
+export class PartSource implements WorkspaceSource {
+  client: number | null = null
+  private readonly page = crypto.randomUUID?.() ?? String(Math.random()).slice(2)
+  private said: { color: string; open: string | null } | null = null
+  private timer: ReturnType<typeof setTimeout> | undefined
+  private isRefused = false
+  private wasAway = true
+
+  constructor(
+    private readonly id: string,
+    private readonly path: string,
+    private readonly request: Request,
+    private readonly listener: SourceListener,
+    private readonly listings: ListingKeeper,
+  ) {}
+
+  async start(kept: KeptWorkspace | null): Promise<void> {
+    const database = listingDatabase(this.id, this.path)
+    const copy = kept?.copy ?? (await openBrowserCopy(database, new Y.Doc({ guid: this.id })))
+    if (copy !== null) this.listings.setCopy(copy)
+    void this.pulse()
+    void this.follow()
+  }
+
+  announce(user: EditorUser, open: string | null): void {
+    this.said = { color: user.color, open }
+    if (this.timer !== undefined) void this.pulse()
+  }
+
+  /** Says what is open, and reads who is there. */
+  private async pulse(): Promise<void> {
+    clearTimeout(this.timer)
+    try {
+      const body = JSON.stringify({ page: this.page, ...this.said })
+      const headers = { 'Content-Type': 'application/json' }
+      const response = await this.request('/api/people', { method: 'POST', headers, body })
+      await this.receive(response)
+    } catch (failure) {
+      this.wasAway ||= failure instanceof ServerAway
+      this.listener.onOnline(false)
+      this.listings.write()
+    }
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => void this.pulse(), PULSE_MS)
+  }
+
+  private async receive(response: Response): Promise<void> {
+    this.listener.onOnline(true)
+    if (!response.ok) {
+      const problem = (await response.json().catch(() => ({}))) as { detail?: string }
+      this.isRefused = response.status === 401 || response.status === 403
+      if (this.isRefused) this.listener.onRefusal(refused(problem.detail ?? `${response.status}`))
+      this.listener.onPeers([])
+      return
+    }
+    const { client, people } = (await response.json()) as PresentPeople
+    this.client = client
+    this.isRefused = false
+    this.listener.onRefusal(null)
+    const others = people.filter((person) => person.client !== client)
+    this.listener.onPeers(others.map(toPeer))
+    if (this.wasAway) this.listener.onChange()
+    this.wasAway = false
+  }
+
+  /** Reads the events of the server for as long as the page is open. */
+  private async follow(): Promise<never> {
+    for (;;) {
+      try {
+        const response = this.isRefused ? null : await this.request('/events')
+        const reader = response?.ok ? response.body?.getReader() : undefined
+        while (reader !== undefined) {
+          const { done, value } = await reader.read()
+          if (done) break
+          // Comments keep the connection open, and events have data.
+          if (new TextDecoder().decode(value).includes('data')) this.listener.onChange()
+        }
+      } catch {
+        // The server is away, or it was stopped.
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      if (!this.isRefused) this.listener.onChange()
+    }
+  }
+}
+
+function toPeer({ client, name, color, agent, open }: PresentPeople['people'][number]): Peer {
+  const checked = checkedUser({ name, color })!
+  return { client, ...checked, agent, open }
+}
