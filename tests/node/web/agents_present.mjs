@@ -1,5 +1,5 @@
-// An agent over the Model Context Protocol is seen while it works: at the file that it reads, with a
-// cursor where it writes, and not any more a moment after its last call.
+// An agent over the Model Context Protocol is seen while it works: at the file that it reads or
+// writes, and not any more a moment after its last call.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,19 +44,6 @@ await scenario(
     await shows(page, 'richtext')
     await page.keyboard.press('Escape')
 
-    // It writes: its cursor is where it wrote, in rich text and in plain text.
-    const edit = (file_path, old_string, new_string) =>
-      call('edit_file', { file_path, old_string, new_string })
-    await edit('/plan.md', 'Listen to users.', 'Listen to all users.')
-    const caret = page.locator('[data-caret-of="agent scout"]')
-    await caret.waitFor()
-    const before = await caret.evaluate((element) => {
-      const range = document.createRange()
-      range.setStart(element.closest('p'), 0)
-      range.setEndBefore(element)
-      return range.toString()
-    })
-    assertEqual(before.replaceAll('\u2060', ''), 'Listen to ', 'the text before its cursor')
     await client.close()
 
     // An agent of another process is seen at what it writes.
@@ -67,11 +54,9 @@ await scenario(
     const change = { old_string: 'Tuesday', new_string: 'Wednesday' }
     await planner.call('edit_file', { file_path: '/log.txt', ...change })
     await page.locator('.people [aria-label="Follow planner (agent), in /log.txt"]').waitFor()
-    await page.locator('.cm-content [data-caret-of="agent planner"]').waitFor()
     await planner.stop()
 
     // Neither stays.
     await until(async () => (await page.locator('.people .is-agent').count()) === 0, 'no agent')
-    await caret.waitFor({ state: 'detached' })
   },
 )

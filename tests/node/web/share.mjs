@@ -157,8 +157,8 @@ await scenario(
     ]
     for (const [path, init] of asked) {
       const text = await (await ask(path, init)).text()
-      const told = text.replaceAll(path.split('?')[0].replace('/api/files', ''), '')
-      const isLeak = told.includes(guid) || /secret needle|other-secret/.test(told)
+      const shown = text.replaceAll(path.split('?')[0].replace('/api/files', ''), '')
+      const isLeak = shown.includes(guid) || /secret needle|other-secret/.test(shown)
       assertEqual(isLeak, false, `${path}: ${text}`)
     }
     for (const id of [tree.workspace, guid, `opensidian.files.${guid}.content`]) {
@@ -208,7 +208,7 @@ await scenario(
     const began = performance.now()
     await panel.getByRole('button', { name: 'Revoke', exact: true }).last().click()
     await ben.locator('.banner.is-error', { hasText: 'revoked' }).waitFor()
-    console.log(`told after ${Math.round(performance.now() - began)} ms`)
+    console.log(`the page said so after ${Math.round(performance.now() - began)} ms`)
     assertEqual((await ask('/api/tree')).status, 401, 'the token of Ben')
     assertEqual((await ask('/api/tree', {}, passed.token)).status, 401, 'what he passed on')
     await panel.getByText('Ben', { exact: true }).waitFor({ state: 'detached' })

@@ -231,3 +231,18 @@ fn the_application_works_without_its_server() {
 fn the_application_is_installed_and_upgraded() {
     play("installed.mjs", &[]);
 }
+
+#[test]
+fn a_link_for_a_directory_opens_it_and_nothing_else() {
+    play("share.mjs", &[]);
+}
+
+#[test]
+fn people_have_names_and_colors_and_follow_each_other() {
+    play("people.mjs", &[]);
+}
+
+#[test]
+fn agents_are_seen_while_they_work() {
+    play("agents_present.mjs", &[]);
+}

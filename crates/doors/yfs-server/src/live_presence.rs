@@ -186,11 +186,7 @@ impl LivePresence {
 
 impl LiveSign {
     /// Makes the sign of an agent: all sessions of one actor are one.
-    pub(crate) fn of_agent(
-        actor: &Actor,
-        open: Option<FileId>,
-        written: Option<ItemId>,
-    ) -> Self {
+    pub(crate) fn of_agent(actor: &Actor, open: Option<FileId>, written: Option<ItemId>) -> Self {
         let (key, name) = (format!("agent {actor}"), actor.name.to_string());
         Self { key, name, is_agent: true, color: None, open, written }
     }

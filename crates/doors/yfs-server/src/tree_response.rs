@@ -39,7 +39,11 @@ async fn list(caller: &RequestCaller) -> Result<TreeJson> {
         Ok(found) => found,
         // A token for one file lists it; what was removed since is in no list.
         Err(error) if error.code == FsCode::ENOTDIR => {
-            return Ok(TreeJson { workspace: id, profile, entries: vec![list_file(caller).await?] });
+            return Ok(TreeJson {
+                workspace: id,
+                profile,
+                entries: vec![list_file(caller).await?],
+            });
         }
         Err(error) if error.code == FsCode::ENOENT && !path.is_root() => Vec::new(),
         Err(error) => return Err(error.into()),

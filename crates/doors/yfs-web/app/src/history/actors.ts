@@ -1,5 +1,7 @@
 // The authors of changes: `human:ada`, `agent:reviewer-3`, `mirror:laptop`, `system:import`.
 
+import { t } from '../language/translate'
+
 export type ActorKind = 'human' | 'agent' | 'mirror' | 'system' | 'unknown'
 
 export interface ActorInfo {
@@ -13,7 +15,7 @@ export interface ActorInfo {
 const TITLES: Record<ActorKind, string> = {
   human: 'person',
   agent: 'agent',
-  mirror: 'files on disk',
+  mirror: 'on disk',
   system: 'system',
   unknown: 'unknown author',
 }
@@ -36,12 +38,19 @@ function colorOf(actor: string): string {
   return COLORS[hash % COLORS.length]!
 }
 
+/** The actor of a directory has the name of its owner, and digits that tell directories apart. */
+function shownName(kind: ActorKind, name: string): string {
+  if (kind !== 'mirror') return name
+  const owner = name.replace(/-[0-9a-f]{8}$/, '')
+  return owner === 'folder' ? t('A program') : owner
+}
+
 export function actorInfo(actor: string | null): ActorInfo {
   if (actor === null)
     return { kind: 'unknown', name: 'unknown', title: TITLES.unknown, color: '#888' }
   const colon = actor.indexOf(':')
   const prefix = actor.slice(0, Math.max(0, colon))
   const kind: ActorKind = prefix in TITLES ? (prefix as ActorKind) : 'unknown'
-  const name = kind === 'unknown' ? actor : actor.slice(colon + 1)
+  const name = kind === 'unknown' ? actor : shownName(kind, actor.slice(colon + 1))
   return { kind, name, title: TITLES[kind], color: colorOf(actor) }
 }

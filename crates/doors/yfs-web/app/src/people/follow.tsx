@@ -109,7 +109,10 @@ function lineOf(doc: Doc, place: unknown): number | null {
   const position = createRelativePositionFromJSON(place)
   const absolute = createAbsolutePositionFromRelativePosition(position, doc)
   if (absolute === null || absolute.type !== text) return null
-  return text.toString().slice(0, absolute.index).split(/\r\n|\n|\r/).length
+  return text
+    .toString()
+    .slice(0, absolute.index)
+    .split(/\r\n|\n|\r/).length
 }
 
 /** The frame around the page in the color of the person who is followed. */
