@@ -5,11 +5,14 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Awareness } from 'y-protocols/awareness'
 import { savedStateText, type OpenDocument } from '../documents'
 import { t } from '../language/translate'
+import { previewLabel } from './preview/previews'
 
-export type EditorMode = 'edit' | 'source' | 'blame'
+export type EditorMode = 'edit' | 'preview' | 'source' | 'blame'
 
 export interface HeaderProps {
   opened: OpenDocument
+  /** The name of the file. */
+  name: string
   modes: EditorMode[]
   mode: EditorMode
   showsHistory: boolean
@@ -45,14 +48,15 @@ function usePeople(awareness: Awareness): Person[] {
   return people
 }
 
-export const viewLabels = (): Record<EditorMode, string> => ({
+export const viewLabels = (name: string): Record<EditorMode, string> => ({
   edit: t('Edit'),
+  preview: previewLabel(name),
   source: t('Source'),
   blame: t('Authors'),
 })
 
 export function EditorHeader(props: { state: Signal<HeaderProps> }) {
-  const { opened, modes, mode, showsHistory, onMode, onHistory } = props.state.value
+  const { opened, name: fileName, modes, mode, showsHistory, onMode, onHistory } = props.state.value
   const people = usePeople(opened.awareness)
   const saved = opened.savedState.value
   return (
@@ -77,7 +81,7 @@ export function EditorHeader(props: { state: Signal<HeaderProps> }) {
               aria-pressed={name === mode}
               onClick={() => onMode(name)}
             >
-              {viewLabels()[name]}
+              {viewLabels(fileName)[name]}
             </button>
           ))}
         </div>
