@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
 
+const ROWS = Array.from({ length: 5000 }, (_, n) => `row ${n},${5000 - n}\n`)
 const FILES = {
   'code.md': '```js\nconst x = 1 // one\n```\n\nText.\n',
   'alert.md': '> [!NOTE]\n> Mind this.\n\n> [!WARNING]\n>\n> Take care.\n\nText.\n',
@@ -12,6 +13,11 @@ const FILES = {
     '```mermaid\ngraph TD\n  A --> B\n```\n\n```math\n\\frac{1}{2}\n```\n\n' +
     'Inline $e^{i\\pi}$ here, for $5 and $6.\n\n$$\n\\sum_{n=1}^3 n\n$$\n\nText.\n',
   'wrong.md': '```mermaid\ngraph TD\n  A --\n```\n\nText.\n',
+  'image.md': '![A dot](dot.svg "The dot")\n\nText.\n',
+  'data.csv': `name,count\n${ROWS.join('')}"a, ""b""",7\n`,
+  'dot.svg':
+    '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="200">' +
+    '<rect width="400" height="200" fill="teal"/></svg>\n',
   'wiki.md': 'See [[Other]] and [[sub/Deep|the deep one]] and [[Nowhere]].\n',
 }
 const { PICTURES } = process.env
@@ -133,5 +139,70 @@ await scenario(
     )
     await stage.yfs('write', '/Nowhere.md', '--content', 'Here.')
     await page.locator('.is-broken').waitFor({ state: 'detached' })
+
+    // The boxes of tasks are at one height beside their texts.
+    await open('/tasks.md')
+    const tops = await page.locator('li[data-item-type="task"]').evaluateAll((items) =>
+      items.map((item) => {
+        const line = item.querySelector('p').getBoundingClientRect()
+        const { top } = getComputedStyle(item, '::before')
+        return Math.round(Number.parseFloat(top) + 8.5 - line.height / 2)
+      }),
+    )
+    assertEqual(tops, [0, 0], 'boxes in the middle of their lines')
+    await picture('tasks')
+
+    // Images have a width, a caption, and a large view.
+    await open('/image.md')
+    const image = page.locator('.rich-image img')
+    await until(() => image.evaluate((image) => image.naturalWidth === 400), 'the image')
+    assertEqual(await page.locator('.rich-image-caption').textContent(), 'The dot', 'a caption')
+    await image.hover()
+    await picture('image')
+    const { x, y, width, height } = await image.boundingBox()
+    await page.mouse.move(x + width - 5, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + width - 105, y + height / 2, { steps: 4 })
+    await page.mouse.up()
+    const narrow = FILES['image.md'].replace('A dot', 'A dot|300')
+    await until(async () => (await stored('/image.md')) === narrow, 'the width').catch(async () =>
+      assertEqual(await stored('/image.md'), narrow, 'the width'),
+    )
+    assertEqual((await image.boundingBox()).width, 300, 'the shown width')
+    assertEqual(await image.getAttribute('alt'), 'A dot', 'the text without the width')
+    await image.click({ position: { x: 50, y: 50 } })
+    await page.locator('.image-dialog img').waitFor()
+    await picture('large')
+    await keys.press('Escape')
+    await page.locator('.image-dialog').waitFor({ state: 'detached' })
+
+    // Tables and pictures of text.
+    await page.evaluate(() => window.harness.open('/data.csv'))
+    await shows(page, 'text')
+    await page.getByRole('button', { name: 'Table', exact: true }).click()
+    await shows(page, 'preview')
+    const firstRow = () => page.locator('.table-preview-row').first().locator('span')
+    const isFirst = (column, text) =>
+      until(async () => (await firstRow().nth(column).textContent()) === text, `${text} first`)
+    await isFirst(1, 'row 0')
+    await picture('csv')
+    const counts = page.getByRole('button', { name: 'count' })
+    await counts.click()
+    await isFirst(2, '1')
+    await counts.click()
+    await isFirst(2, '5000')
+    await counts.click()
+    await page.locator('.table-preview').evaluate((table) => (table.scrollTop = 1e9))
+    await page.getByRole('cell', { name: 'a, "b"' }).waitFor()
+    const nRows = await page.locator('.table-preview-row').count()
+    if (nRows > 100) throw new Error(`${nRows} rows exist`)
+    await stage.yfs('append', '/data.csv', '--content', 'last,8\n')
+    await page.locator('.table-preview-note', { hasText: '5,002 rows' }).waitFor()
+    await page.evaluate(() => window.harness.open('/dot.svg'))
+    await shows(page, 'text')
+    await page.getByRole('button', { name: 'Preview', exact: true }).click()
+    const drawing = page.locator('.svg-preview img')
+    await until(() => drawing.evaluate((image) => image.naturalWidth === 400), 'the picture')
+    await picture('svg')
   },
 )

@@ -5,13 +5,16 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Awareness } from 'y-protocols/awareness'
 import { savedStateText, type OpenDocument, type SavedState } from '../documents'
 import { t } from '../language/translate'
+import { previewLabel } from './preview/previews'
 
-export type EditorMode = 'edit' | 'source' | 'blame'
+export type EditorMode = 'edit' | 'preview' | 'source' | 'blame'
 
 export interface HeaderProps {
   opened: OpenDocument
   /** What the editor stores itself, beside the document. */
   ownState: ReadonlySignal<SavedState> | null
+  /** The name of the file. */
+  name: string
   modes: EditorMode[]
   mode: EditorMode
   showsHistory: boolean
@@ -47,14 +50,15 @@ function usePeople(awareness: Awareness): Person[] {
   return people
 }
 
-export const viewLabels = (): Record<EditorMode, string> => ({
+export const viewLabels = (name: string): Record<EditorMode, string> => ({
   edit: t('Edit'),
+  preview: previewLabel(name),
   source: t('Source'),
   blame: t('Authors'),
 })
 
 export function EditorHeader(props: { state: Signal<HeaderProps> }) {
-  const { opened, ownState, modes, mode, showsHistory, onMode, onHistory } = props.state.value
+  const { opened, name: fileName, ownState, modes, mode, showsHistory, onMode, onHistory } = props.state.value
   const people = usePeople(opened.awareness)
   const own = ownState?.value ?? 'saved'
   const saved = own === 'saved' ? opened.savedState.value : own
@@ -80,7 +84,7 @@ export function EditorHeader(props: { state: Signal<HeaderProps> }) {
               aria-pressed={name === mode}
               onClick={() => onMode(name)}
             >
-              {viewLabels()[name]}
+              {viewLabels(fileName)[name]}
             </button>
           ))}
         </div>

@@ -27,10 +27,17 @@ import { HeldKeys } from './caret/held_keys'
 import type { EditorHandle, FileView, OpenFile } from './index'
 import type { EditorAction, MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
+import { hasPreview, mountPreview } from './preview/previews'
 
 const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
   text: ['edit', 'blame'],
   richtext: ['edit', 'source', 'blame'],
+}
+
+/** Returns the views of a file in a state. */
+function modesOf({ kind }: FileState, name: string): EditorMode[] {
+  const modes = MODES[kind] ?? []
+  return kind === 'text' && hasPreview(name) ? modes.toSpliced(1, 0, 'preview') : modes
 }
 
 /** How long an editor takes at most to read what was composed. */
@@ -196,10 +203,10 @@ export class FileEditor implements EditorHandle {
 
   /** Replaces the editor if the state needs another one. */
   private update(state: FileState, readOnly: boolean): void {
-    const modes = MODES[state.kind] ?? []
+    const name = this.row?.name ?? this.shownName ?? ''
+    const modes = modesOf(state, name)
     const mode = modes.includes(this.mode.value) ? this.mode.value : 'edit'
     const key = `${stateKey(state)} ${mode}`
-    const name = this.row?.name ?? this.shownName ?? ''
     const isRenamed = this.shownName !== null && this.shownName !== name
     const wasContent = MODES[this.mountedKey.split(' ')[0] as FileState['kind']] !== undefined
     this.headerState.value = this.headerProps(modes, mode)
@@ -321,6 +328,7 @@ export class FileEditor implements EditorHandle {
     options: MountOptions,
   ): Promise<MountedEditor> {
     if (mode === 'blame') return (await import('../history/blame_view')).mountBlameView(options)
+    if (mode === 'preview') return mountPreview(options)
     if (mode === 'source') {
       return (await import('./markdown/source_view')).mountSourceView(options)
     }
@@ -399,6 +407,7 @@ export class FileEditor implements EditorHandle {
     return {
       opened: this.opened,
       ownState: this.mounted?.savedState ?? null,
+      name: this.row?.name ?? this.shownName ?? '',
       modes,
       mode,
       showsHistory: this.history !== null,
@@ -410,9 +419,9 @@ export class FileEditor implements EditorHandle {
   }
 
   listViews(): FileView[] {
-    const { modes, mode } = this.headerState.peek() as HeaderProps
+    const { name: fileName, modes, mode } = this.headerState.peek() as HeaderProps
     if (modes.length < 2) return []
-    const labels = viewLabels()
+    const labels = viewLabels(fileName)
     return modes.map((name) => ({
       label: labels[name],
       isShown: name === mode,

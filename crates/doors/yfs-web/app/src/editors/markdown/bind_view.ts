@@ -71,7 +71,9 @@ export function bindView(
     ...view.state.plugins,
     dropCursor({ color: 'var(--accent)', width: 2 }),
     gapCursor(),
-    new Plugin({ props: { nodeViews: { image: (node) => new ImageView(node, images) } } }),
+    new Plugin({
+      props: { nodeViews: { image: (node, of, at) => new ImageView(node, images, of, at) } },
+    }),
     ySyncPlugin(fragment),
     yCursorPlugin(opened.awareness, { cursorBuilder: renderCursor }),
     yUndoPlugin({ undoManager: undoManagerOf(fragment) }),

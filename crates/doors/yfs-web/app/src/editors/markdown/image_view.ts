@@ -1,10 +1,12 @@
 // Images of a document: those of the workspace are loaded with the token.
 
 import type { Node } from 'prosemirror-model'
-import type { NodeView } from 'prosemirror-view'
+import type { EditorView, NodeView } from 'prosemirror-view'
 import type { EditorWorkspace } from '../../documents'
+import { t } from '../../language/translate'
 import { fileUrl } from '../../session/file_url'
 import { resolveReference } from './workspace_path'
+import './image_view.css'
 
 /** Loads the images of one editor, each once. */
 export class ImageLoader {
@@ -40,17 +42,30 @@ export class ImageLoader {
   }
 }
 
+/** The width at the end of an alternative text, as Obsidian writes it: `![alt|300](src)`. */
+const WIDTH = /\|(\d{1,5})(?:x\d{1,5})?$/
+
+const MIN_WIDTH = 32
+
 export class ImageView implements NodeView {
   readonly dom = document.createElement('span')
+  private readonly frame = document.createElement('span')
   private readonly image = document.createElement('img')
+  private readonly caption = document.createElement('span')
   private source: string | null = null
 
   constructor(
     private node: Node,
     private readonly loader: ImageLoader,
+    private readonly view: EditorView,
+    private readonly position: () => number | undefined,
   ) {
     this.dom.className = 'rich-image'
-    this.dom.append(this.image)
+    this.frame.className = 'rich-image-frame'
+    this.caption.className = 'rich-image-caption'
+    this.frame.append(this.image, this.makeHandle())
+    this.dom.append(this.frame, this.caption)
+    this.image.addEventListener('click', () => enlarge(this.image))
     this.render()
   }
 
@@ -61,14 +76,56 @@ export class ImageView implements NodeView {
     return true
   }
 
+  stopEvent({ target }: Event): boolean {
+    return target instanceof Element && target.closest('.rich-image-handle') !== null
+  }
+
   ignoreMutation(): boolean {
     return true
   }
 
+  /** Makes the handle that changes the width. */
+  private makeHandle(): HTMLElement {
+    const handle = document.createElement('span')
+    handle.className = 'rich-image-handle'
+    handle.title = t('Drag to change the width')
+    handle.addEventListener('pointerdown', (start) => {
+      if (!this.view.editable) return
+      start.preventDefault()
+      handle.setPointerCapture(start.pointerId)
+      const before = this.image.getBoundingClientRect().width
+      const most = this.dom.parentElement?.clientWidth ?? before
+      const sign = getComputedStyle(this.dom).direction === 'rtl' ? -1 : 1
+      const widthAt = ({ clientX }: PointerEvent) =>
+        Math.round(Math.max(MIN_WIDTH, Math.min(most, before + sign * (clientX - start.clientX))))
+      const move = (event: PointerEvent) => (this.image.style.width = `${widthAt(event)}px`)
+      const finish = (event: PointerEvent) => {
+        handle.removeEventListener('pointermove', move)
+        if (event.type === 'pointerup') this.setWidth(widthAt(event))
+        else this.render()
+      }
+      handle.addEventListener('pointermove', move)
+      handle.addEventListener('pointerup', finish, { once: true })
+      handle.addEventListener('pointercancel', finish, { once: true })
+    })
+    return handle
+  }
+
+  private setWidth(width: number): void {
+    const at = this.position()
+    if (at === undefined) return
+    const alt = String(this.node.attrs['alt'] ?? '').replace(WIDTH, '')
+    this.view.dispatch(this.view.state.tr.setNodeAttribute(at, 'alt', `${alt}|${width}`))
+  }
+
   private render(): void {
     const { src, alt, title } = this.node.attrs as Record<string, string | null>
-    this.image.alt = alt ?? ''
-    this.image.title = title ?? ''
+    const width = WIDTH.exec(alt ?? '')?.[1]
+    this.image.alt = (alt ?? '').replace(WIDTH, '')
+    this.image.style.width = width === undefined ? '' : `${width}px`
+    this.caption.textContent = title ?? ''
+    this.caption.hidden = (title ?? '') === ''
+    this.dom.classList.toggle('has-caption', !this.caption.hidden)
     if (src === this.source) return
     this.source = src ?? ''
     this.dom.classList.remove('is-missing')
@@ -84,4 +141,20 @@ export class ImageView implements NodeView {
       this.dom.dataset['source'] = source
     }
   }
+}
+
+/** Shows an image over the whole page until a click or Escape. */
+function enlarge(image: HTMLImageElement): void {
+  if (image.src === '') return
+  const dialog = document.createElement('dialog')
+  dialog.className = 'image-dialog'
+  dialog.ariaLabel = image.alt === '' ? t('Image') : image.alt
+  const large = document.createElement('img')
+  large.src = image.src
+  large.alt = image.alt
+  dialog.append(large)
+  dialog.addEventListener('click', () => dialog.close())
+  dialog.addEventListener('close', () => dialog.remove())
+  document.body.append(dialog)
+  dialog.showModal()
 }

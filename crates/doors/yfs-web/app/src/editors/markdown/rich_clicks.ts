@@ -10,14 +10,18 @@ export const OPEN_PATH_EVENT = 'yfs-open-path'
 
 /** Width of the area in front of a task that toggles it, in pixels. */
 const BOX_WIDTH = 28
+const FINGER_WIDTH = 44
 
 function toggleTask(view: EditorView, event: MouseEvent): boolean {
   const target = event.target
   if (!(target instanceof HTMLElement) || !view.editable) return false
   const item = target.closest<HTMLElement>('li[data-item-type="task"]')
   if (item === null) return false
-  const x = event.clientX - item.getBoundingClientRect().left
-  if (x > 0 || x < -BOX_WIDTH) return false
+  const { left, right } = item.getBoundingClientRect()
+  const isLeftward = getComputedStyle(item).direction === 'rtl'
+  const before = isLeftward ? event.clientX - right : left - event.clientX
+  const width = matchMedia('(pointer: coarse)').matches ? FINGER_WIDTH : BOX_WIDTH
+  if (before < 0 || before > width) return false
   const position = view.posAtDOM(item, 0)
   const $position = view.state.doc.resolve(position)
   const node = $position.parent

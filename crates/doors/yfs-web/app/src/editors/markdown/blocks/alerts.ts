@@ -49,12 +49,15 @@ export function alertLooks(quote: Node, at: number, selection: Selection): Decor
   if (match === null) return []
   const kind = match[1]!.toLowerCase() as AlertKind
   const [from, to] = [at + 2, at + 2 + match[0].length]
-  const isOpen = selection.from < to && selection.to >= from && selection.from >= from
+  const isOpen = selection.from < to && selection.to >= from
   const looks = [
     Decoration.node(at, at + quote.nodeSize, { class: `alert alert-${kind}` }),
     Decoration.widget(from, () => makeTitle(kind), { side: -1, key: `alert-${kind}` }),
   ]
   if (!isOpen) looks.push(Decoration.inline(from, to, { class: 'hidden-source' }))
+  if (!isOpen && match[0].length === first.content.size) {
+    looks.push(Decoration.node(at + 1, at + 1 + first.nodeSize, { class: 'has-no-line' }))
+  }
   return looks
 }
 

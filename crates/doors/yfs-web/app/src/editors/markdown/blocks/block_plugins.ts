@@ -3,6 +3,7 @@
 import type { Schema } from 'prosemirror-model'
 import type { Plugin } from 'prosemirror-state'
 import type { EditorWorkspace } from '../../../documents'
+import './tasks.css'
 import { codeColors } from './code_colors'
 import { codeKeys } from './code_keys'
 import { codeView } from './code_view'

@@ -62,7 +62,9 @@ function makeFormula(view: EditorView, position: () => number | undefined, match
 
 export function formulaLooks(match: TextMatch, { from, to, isOpen }: LookPlace): Decoration[] {
   if (isOpen) return [Decoration.inline(from, to, { class: 'open-source' })]
+  const block = Decoration.node(from - 1, to + 1, { class: 'has-no-line' })
   return [
+    ...(match.kind === 'display' ? [block] : []),
     Decoration.inline(from, to, { class: 'hidden-source' }),
     Decoration.widget(from, (view, position) => makeFormula(view, position, match), {
       key: `${match.kind} ${match.text}`,
