@@ -16,6 +16,7 @@
 //! documents by the hashes of their blocks; inserting is linear, however many blocks there are.
 
 mod blocks;
+mod end_blanks;
 mod fingerprint;
 mod merge;
 mod pair_children;

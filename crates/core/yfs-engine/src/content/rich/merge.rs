@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use yfs_markdown::tree::MarkdownNode;
 
-use super::{fingerprint, pair_children::changed};
+use super::{end_blanks::keep_end_blanks, fingerprint, pair_children::changed};
 
 /// A stretch of the text read that differs in the document, in the new file, or in both.
 struct MergeRegion {
@@ -49,13 +49,17 @@ pub(super) fn merged(
         range.start.saturating_add_signed(by)..range.end.saturating_add_signed(by + grown)
     };
     for region in joined(hunks) {
-        let MergeRegion { read, is_new, grown_document, grown_new } = region;
-        merged.extend_from_slice(&document[shift(at..read.start, by_document, 0)]);
-        merged.extend_from_slice(match is_new {
-            true => &new[shift(read.clone(), by_new, grown_new)],
-            false => &document[shift(read.clone(), by_document, grown_document)],
-        });
-        at = read.end;
+        let MergeRegion { is_new, grown_document, grown_new, .. } = region;
+        merged.extend_from_slice(&document[shift(at..region.read.start, by_document, 0)]);
+        let written = &document[shift(region.read.clone(), by_document, grown_document)];
+        if is_new {
+            let start = merged.len();
+            merged.extend_from_slice(&new[shift(region.read.clone(), by_new, grown_new)]);
+            keep_end_blanks(written, &read[region.read.clone()], &mut merged[start..]);
+        } else {
+            merged.extend_from_slice(written);
+        }
+        at = region.read.end;
         by_document += grown_document;
         by_new += grown_new;
     }
