@@ -22,6 +22,31 @@ const FILES = {
 }
 const { PICTURES } = process.env
 
+/** A finger has 44 px for the box of a task. */
+async function checkByFinger(stage, stored) {
+  const viewport = { width: 390, height: 800 }
+  const context = await stage.browser.newContext({ viewport, isMobile: true, hasTouch: true })
+  const page = await context.newPage()
+  const { url, token } = stage.server
+  const query = new URLSearchParams({ server: url, token, name: 'Bo', path: '/tasks.md' })
+  await page.goto(`${stage.page.url}?${query}`)
+  await shows(page, 'richtext')
+  const boxes = await page.locator('li[data-item-type="task"]').evaluateAll((items) =>
+    items.map((item) => {
+      const { left, top, height } = item.getBoundingClientRect()
+      return { left, top, height }
+    }),
+  )
+  if (boxes.some(({ left, height }) => left < 44 || height < 44)) {
+    throw new Error(`boxes for a finger: ${JSON.stringify(boxes)}`)
+  }
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/finger.png` })
+  await page.touchscreen.tap(boxes[0].left - 38, boxes[0].top + 38)
+  const done = FILES['tasks.md'].replace('[ ]', '[x]')
+  await until(async () => (await stored('/tasks.md')) === done, 'the task by a finger')
+  await context.close()
+}
+
 await scenario(
   async (stage) => {
     for (const [name, text] of Object.entries(FILES)) {
@@ -151,6 +176,7 @@ await scenario(
     )
     assertEqual(tops, [0, 0], 'boxes in the middle of their lines')
     await picture('tasks')
+    await checkByFinger(stage, stored)
 
     // Images have a width, a caption, and a large view.
     await open('/image.md')
