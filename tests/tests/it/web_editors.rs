@@ -143,6 +143,11 @@ fn two_people_work_in_the_application() {
 }
 
 #[test]
+fn files_are_named_arranged_and_found_in_the_tree() {
+    play("files.mjs", &[]);
+}
+
+#[test]
 fn people_an_agent_and_the_disk_change_one_file() {
     play("together.mjs", &[]);
 }

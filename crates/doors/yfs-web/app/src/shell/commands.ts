@@ -1,7 +1,16 @@
 // The commands of the palette. Each is what a button or a key does too.
 
+import { t } from '../language/translate'
 import type { Session } from '../session/workspace'
-import { createNode, renameFocused, trashSelected } from '../tree/file_tree'
+import {
+  chooseUploads,
+  copyAddress,
+  createNode,
+  downloadSelected,
+  duplicateSelected,
+  renameFocused,
+  trashSelected,
+} from '../tree/file_tree'
 import { toggleTheme } from './theme'
 import { openEditorHandle, panel, showsActivity } from './view_state'
 
@@ -30,6 +39,9 @@ export function listCommands(session: Session): Command[] {
       keys: 'Delete',
       run: () => void trashSelected(session),
     },
+    { name: t('Duplicate the selection'), run: () => void duplicateSelected(session) },
+    { name: t('Upload files'), run: () => void chooseUploads(session, 'files') },
+    { name: t('Upload a folder'), run: () => void chooseUploads(session, 'directory') },
   ]
   const views: Command[] = [
     { name: 'Open a file', keys: 'Ctrl+P', run: () => (panel.value = 'quick-open') },
@@ -39,6 +51,9 @@ export function listCommands(session: Session): Command[] {
       name: showsActivity.peek() ? 'Hide the activity' : 'Show the activity',
       run: () => (showsActivity.value = !showsActivity.peek()),
     },
+    { name: t('Download the selection'), run: () => void downloadSelected(session) },
+    { name: t('Copy the path of the selection'), run: () => void copyAddress(session, 'path') },
+    { name: t('Copy a link to the selection'), run: () => void copyAddress(session, 'link') },
     { name: 'Light or dark', run: toggleTheme },
     { name: 'Change your name', run: () => renamePerson(session) },
   ]
