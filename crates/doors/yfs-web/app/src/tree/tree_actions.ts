@@ -236,12 +236,13 @@ export async function uploadFiles(
 export function uploadDropped(session: Session, directory: string, transfer: DataTransfer): void {
   if (session.readOnly) return
   // The browser forgets the items after this event.
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry())
-  const found = entries.filter((entry) => entry !== null)
+  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? [])
+  const plain = entries.length > 0 ? [] : [...transfer.files]
+  const named = plain.map((file) => ({ name: file.name, file }))
   void report(
     Promise.all([import('../transfer/dropped_files'), import('../transfer/upload_queue')]).then(
       async ([{ listEntries }, { uploadAll }]) =>
-        uploadAll(session, directory, await listEntries(found)),
+        uploadAll(session, directory, [...named, ...(await listEntries(entries))]),
     ),
   )
 }
