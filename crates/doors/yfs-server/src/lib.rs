@@ -57,6 +57,7 @@ mod routes;
 pub mod serve;
 mod server_state;
 mod threads;
+mod transfers;
 mod tree_response;
 mod unread_body;
 mod upgrade;

@@ -15,7 +15,7 @@ use tower_http::timeout::RequestBodyTimeoutLayer;
 use crate::{
     artifacts, blobs, collab, events::events, files, grant_stream::under_grant, mcp,
     metrics::StatusLabel, metrics_page::metrics, openapi::openapi, origin::AllowedOrigins,
-    peers::peers, replicate, serve::ServeOptions, server_state::ServerState, threads,
+    peers::peers, replicate, serve::ServeOptions, server_state::ServerState, threads, transfers,
     tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade, web,
     websocket_session,
 };
@@ -41,6 +41,7 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         .merge(files::routes())
         .merge(threads::routes())
         .merge(artifacts::routes())
+        .merge(transfers::routes())
         .route("/mcp", any(mcp::mcp))
         .route("/sync/{guid}", get(sync))
         .route("/collab", get(several))

@@ -8,8 +8,14 @@ use yfs_agent::{audit::AuditSink, json_query::JsonQueryRunner};
 use yfs_mcp::McpHttpService;
 
 use crate::{
-    access::AccessControl, body::BodyBudget, listing_tags::ListingTags, mcp::StatelessSessions,
-    metrics::ServerMetrics, rooms::DocumentRooms, work_shares::WorkShares,
+    access::AccessControl,
+    body::BodyBudget,
+    listing_tags::ListingTags,
+    mcp::StatelessSessions,
+    metrics::ServerMetrics,
+    rooms::DocumentRooms,
+    transfers::{DownloadTickets, UploadStore},
+    work_shares::WorkShares,
 };
 
 /// What the handlers share.
@@ -31,6 +37,10 @@ pub(crate) struct ServerState {
     pub(crate) mcp_sessions: Arc<StatelessSessions>,
     /// The shares of tokens in heavy work.
     pub(crate) work: Arc<WorkShares>,
+    /// The uploads that have begun.
+    pub(crate) uploads: Arc<UploadStore>,
+    /// The tickets of downloads.
+    pub(crate) downloads: Arc<DownloadTickets>,
     /// The entity tags of the last listings of the tree.
     pub(crate) listings: Arc<ListingTags>,
     /// The receiver of the records of what agents do; `None` for a store without a file.

@@ -71,8 +71,9 @@ pub use peer::{PeerJson, PeerList, PeerPresenceJson};
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson, SecretText};
 pub use request::{
-    ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery, RemoveQuery,
-    RestoreRequest, SearchQuery, SymlinkRequest, TransferRequest, WriteQuery,
+    ConflictPolicy, DownloadRequest, EditRequest, EventsQuery, FinishUploadRequest, LogQuery,
+    MkdirRequest, ReadQuery, RemoveQuery, RestoreRequest, SearchQuery, SymlinkRequest,
+    TransferRequest, UploadRequest, WriteQuery,
 };
 pub use search::{
     GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson, SearchResultJson,
@@ -94,7 +95,8 @@ pub use thread_service::{
 };
 pub use time::{OctalMode, Rfc3339Time, UnixMillis, UnixSeconds, rfc3339};
 pub use transfer::{
-    BlobJson, ExportReportJson, ImportReportJson, SkippedJson, YjsImportReportJson,
+    BlobJson, DownloadJson, ExportReportJson, ImportReportJson, SkippedJson, UploadJson,
+    YjsImportReportJson,
 };
 pub use trash::{ExpireReportJson, RestoredJson, TrashEntryJson, TrashList};
 pub use write::{EditOutcomeJson, OverlapJson, WriteOutcomeJson};

@@ -44,6 +44,8 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<TrashList>(generator);
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);
+    add::<UploadJson>(generator);
+    add::<DownloadJson>(generator);
     add::<PeerList>(generator);
     add::<ArchivedThreadJson>(generator);
     add::<ThreadList>(generator);
@@ -64,6 +66,9 @@ fn add_requests(generator: &mut SchemaGenerator) {
     add::<SymlinkRequest>(generator);
     add::<RestoreRequest>(generator);
     add::<EditRequest>(generator);
+    add::<UploadRequest>(generator);
+    add::<FinishUploadRequest>(generator);
+    add::<DownloadRequest>(generator);
     add::<CreateThreadRequest>(generator);
     add::<ForkThreadRequest>(generator);
     add::<RetentionRequest>(generator);
