@@ -208,6 +208,16 @@ fn each_text_of_the_page_is_translated() {
 }
 
 #[test]
+fn files_are_named_arranged_and_found_in_the_tree() {
+    play("files.mjs", &[]);
+}
+
+#[test]
+fn files_are_uploaded_and_downloaded() {
+    play("upload.mjs", &[]);
+}
+
+#[test]
 fn people_an_agent_and_the_disk_change_one_file() {
     play("together.mjs", &[]);
 }

@@ -142,12 +142,21 @@ impl BodyBudget {
         }
         let Some(mut file) = spooled else { return Ok(FileBody::InMemory(received.finish())) };
         file.rewind().map_err(BodyError::Io)?;
-        // The write reads as much as a text may have before it finds that the content is longer.
+        let _held = self.reserve_text(limit).await.map_err(|_| BodyError::Busy)?;
+        Ok(FileBody::Spooled(SpooledBody { file, _held }))
+    }
+
+    /// Waits for the memory to write a long content: a write reads as much as a text may have
+    /// before it finds that the content is longer.
+    pub(crate) async fn reserve_text(
+        &self,
+        limit: usize,
+    ) -> Result<OwnedSemaphorePermit, HttpProblem> {
         // Those that hold permits do not wait for others, so this comes to an end.
         let n_pieces = (limit / PIECE_LEN + 1).min(self.1);
         let held = self.0.clone().acquire_many_owned(n_pieces as u32).await;
-        let _held = held.map_err(|_| BodyError::Busy)?;
-        Ok(FileBody::Spooled(SpooledBody { file, _held }))
+        let busy = "other requests take all memory";
+        held.map_err(|_| HttpProblem::new(StatusCode::SERVICE_UNAVAILABLE, busy))
     }
 }
 

@@ -238,6 +238,8 @@ pub(crate) mod tests {
             mcp,
             mcp_sessions: Arc::default(),
             work: Arc::new(WorkShares::new(yfs_agent::work_budget::WorkBudget::of_process())),
+            uploads: Arc::default(),
+            downloads: Arc::default(),
             listings: Arc::default(),
             audit: None,
             json_query: None,

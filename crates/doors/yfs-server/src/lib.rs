@@ -61,6 +61,7 @@ mod server_state;
 mod threads;
 mod token_uses;
 mod tokens;
+mod transfers;
 mod tree_response;
 mod unread_body;
 mod upgrade;

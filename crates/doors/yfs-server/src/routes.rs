@@ -16,8 +16,8 @@ use crate::{
     artifacts, blobs, collab, events::events, files, grant_stream::under_grant, mcp,
     metrics::StatusLabel, metrics_page::metrics, openapi::openapi, origin::AllowedOrigins,
     peers::peers, people, replicate, serve::ServeOptions, server_state::ServerState, threads,
-    tokens, tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade, web,
-    websocket_session,
+    tokens, transfers, tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade,
+    web, websocket_session,
 };
 
 /// How long a client may pause while it sends a body.
@@ -45,6 +45,7 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         .merge(files::routes())
         .merge(threads::routes())
         .merge(artifacts::routes())
+        .merge(transfers::routes())
         .route("/mcp", any(mcp::mcp))
         .route("/sync/{guid}", get(sync))
         .route("/collab", get(several))

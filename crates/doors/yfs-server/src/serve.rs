@@ -27,6 +27,7 @@ use crate::{
     rooms::{DocumentRooms, MAX_JOINS},
     routes::router,
     server_state::ServerState,
+    transfers::UploadStore,
     work_shares::WorkShares,
 };
 
@@ -140,6 +141,7 @@ impl Server {
         let rooms = Arc::new(DocumentRooms::new(metrics.clone()));
         let joins = Arc::new(Semaphore::new(MAX_JOINS));
         let (rooms_of_app, bodies) = (rooms.clone(), BodyBudget::default());
+        let uploads = Arc::<UploadStore>::default();
         let workspace_id = workspace.id().clone();
         let app = ServerState {
             workspace,
@@ -152,6 +154,8 @@ impl Server {
             mcp: McpHttpService::new(),
             mcp_sessions: Arc::default(),
             work: Arc::new(WorkShares::new(self.options.work.clone())),
+            uploads: uploads.clone(),
+            downloads: Arc::default(),
             listings: Arc::default(),
             audit,
             json_query: self.options.json_query.clone(),
@@ -171,6 +175,7 @@ impl Server {
             never = live.sweep_forever(&rooms, &workspace_id) => match never {},
             never = live.follow_agents(&workspace, &rooms) => match never {},
             never = revocations.refresh_forever(&access) => match never {},
+            never = uploads.sweep_forever() => match never {},
             never = presence_bridge::run(&rooms, store_dir, &workspace_id) => match never {},
             served = listen::serve(&self.listener, router, self.options.max_connections) => {
                 Ok(served?)

@@ -16,6 +16,7 @@ use crate::{
     metrics::ServerMetrics,
     rooms::DocumentRooms,
     token_uses::TokenUses,
+    transfers::{DownloadTickets, UploadStore},
     work_shares::WorkShares,
 };
 
@@ -38,6 +39,10 @@ pub(crate) struct ServerState {
     pub(crate) mcp_sessions: Arc<StatelessSessions>,
     /// The shares of tokens in heavy work.
     pub(crate) work: Arc<WorkShares>,
+    /// The uploads that have begun.
+    pub(crate) uploads: Arc<UploadStore>,
+    /// The tickets of downloads.
+    pub(crate) downloads: Arc<DownloadTickets>,
     /// The entity tags of the last listings of the tree.
     pub(crate) listings: Arc<ListingTags>,
     /// The receiver of the records of what agents do; `None` for a store without a file.

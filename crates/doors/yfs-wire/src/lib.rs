@@ -75,9 +75,9 @@ pub use people::{
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson, SecretText};
 pub use request::{
-    BlameQuery, ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery,
-    RemovalChoice, RemoveQuery, RestoreRequest, SearchQuery, SettleRequest, SymlinkRequest,
-    TransferRequest, WriteQuery,
+    BlameQuery, ConflictPolicy, DownloadRequest, EditRequest, EventsQuery, FinishUploadRequest,
+    LogQuery, MkdirRequest, ReadQuery, RemovalChoice, RemoveQuery, RestoreRequest, SearchQuery,
+    SettleRequest, SymlinkRequest, TransferRequest, UploadRequest, WriteQuery,
 };
 pub use search::{
     GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson, SearchResultJson,
@@ -100,7 +100,8 @@ pub use thread_service::{
 };
 pub use time::{OctalMode, Rfc3339Time, UnixMillis, UnixSeconds, rfc3339};
 pub use transfer::{
-    BlobJson, ExportReportJson, ImportReportJson, SkippedJson, YjsImportReportJson,
+    BlobJson, DownloadJson, ExportReportJson, ImportReportJson, SkippedJson, UploadJson,
+    YjsImportReportJson,
 };
 pub use trash::{ExpireReportJson, RestoredJson, TrashEntryJson, TrashList};
 pub use write::{EditOutcomeJson, OverlapJson, WriteOutcomeJson};

@@ -83,6 +83,38 @@ pub enum RemovalChoice {
     Delete,
 }
 
+/// The body of `POST /api/uploads`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UploadRequest {
+    /// The path of the file.
+    pub path: String,
+    /// The size of the file, in bytes.
+    pub size: u64,
+}
+
+/// The body of `POST /api/uploads/{id}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FinishUploadRequest {
+    /// The path of the file, if it is another one than at the beginning.
+    pub path: Option<String>,
+    /// Whether a file at the path is replaced.
+    #[serde(default)]
+    pub replace: bool,
+}
+
+/// The body of `POST /api/downloads`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DownloadRequest {
+    /// The paths of files and directories.
+    pub paths: Vec<String>,
+}
+
 /// The body of `PATCH /api/files/{path}`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -46,6 +46,8 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<WordConflictList>(generator);
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);
+    add::<UploadJson>(generator);
+    add::<DownloadJson>(generator);
     add::<PeerList>(generator);
     add::<TokenJson>(generator);
     add::<TokenList>(generator);
@@ -73,6 +75,9 @@ fn add_requests(generator: &mut SchemaGenerator) {
     add::<RestoreRequest>(generator);
     add::<SettleRequest>(generator);
     add::<EditRequest>(generator);
+    add::<UploadRequest>(generator);
+    add::<FinishUploadRequest>(generator);
+    add::<DownloadRequest>(generator);
     add::<CreateThreadRequest>(generator);
     add::<ForkThreadRequest>(generator);
     add::<RetentionRequest>(generator);

@@ -13,6 +13,28 @@ pub struct BlobJson {
     pub size: u64,
 }
 
+/// An upload that has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Upload"))]
+pub struct UploadJson {
+    /// The id, for the requests that go on.
+    pub id: String,
+    /// The number of bytes that have arrived.
+    pub offset: u64,
+    /// The size of the file, in bytes.
+    pub size: u64,
+}
+
+/// A download that a browser may begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Download"))]
+pub struct DownloadJson {
+    /// The id, which works once and for a minute.
+    pub id: String,
+    /// The name of the file that the browser gets.
+    pub name: String,
+}
+
 /// A path that an import or export skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(ts_rs::TS), ts(rename = "Skipped"))]

@@ -25,11 +25,12 @@ use crate::{
 };
 
 /// The sources that add routes.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 5] = [
     include_str!("../routes.rs"),
     include_str!("../files.rs"),
     include_str!("../threads.rs"),
     include_str!("../artifacts.rs"),
+    include_str!("../transfers.rs"),
 ];
 
 /// How the answer of a route lasts, and how it is opened.

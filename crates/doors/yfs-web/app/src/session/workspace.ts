@@ -3,6 +3,7 @@
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals'
 import type { EditorUser, EditorWorkspace, FileRow, SchemaProfile } from '../documents'
 import { freeColor } from './colors'
+import { t } from '../language/translate'
 import { fileUrl } from './file_url'
 import {
   ListingKeeper,
@@ -14,6 +15,7 @@ import { isUnnamed, namedToken, takeName } from './link_name'
 import { MainSource, otherWorkspace } from './main_source'
 import { PartSource } from './part_source'
 import { loadPerson, renamePerson } from './person'
+import { reasonOf, shorten } from './refusal_words'
 import { rowsOfListing } from './rows'
 import { NEEDS_SERVER, requestServer, ServerAway } from './server_away'
 import type { Peer, SourceListener, WorkspaceSource } from './source'
@@ -229,37 +231,45 @@ export class Session implements EditorWorkspace {
   }
 
   /** Calls the server, and fails with its reason. */
-  async call(method: string, path: string, body?: unknown): Promise<Response> {
+  async call(method: string, path: string, body?: unknown, about?: string): Promise<Response> {
     const init: RequestInit = { method }
     if (body !== undefined) {
       init.headers = { 'Content-Type': 'application/json' }
       init.body = JSON.stringify(body)
     }
     const response = await this.fetch(path, init)
-    if (!response.ok) throw new Error(await reasonOf(response))
+    if (!response.ok) throw new Error(await reasonOf(response, about))
     return response
   }
 
   async createFile(path: string): Promise<void> {
     const init = { method: 'PUT', headers: { 'If-None-Match': '*' }, body: '' }
     const response = await this.fetch(fileUrl(path), init).catch(needsServer)
-    if (response.status === 412) throw new Error(`${path} exists already`)
-    if (!response.ok) throw new Error(await reasonOf(response))
+    if (response.status === 412) {
+      throw new Error(t('{name} exists already.', { name: shorten(nameIn(path)) }))
+    }
+    if (!response.ok) throw new Error(await reasonOf(response, path))
     await this.refresh()
   }
 
   async createDirectory(path: string): Promise<void> {
-    await this.call('POST', '/api/mkdir', { path }).catch(needsServer)
+    await this.call('POST', '/api/mkdir', { path }, path).catch(needsServer)
     await this.refresh()
   }
 
   async move(from: string, to: string): Promise<void> {
-    await this.call('POST', '/api/move', { from, to }).catch(needsServer)
+    await this.call('POST', '/api/move', { from, to }, to).catch(needsServer)
+    await this.refresh()
+  }
+
+  /** Copies a file, or a directory with all below it. */
+  async copy(from: string, to: string): Promise<void> {
+    await this.call('POST', '/api/copy', { from, to, recursive: true }, to).catch(needsServer)
     await this.refresh()
   }
 
   async trash(path: string): Promise<void> {
-    await this.call('DELETE', `${fileUrl(path)}?recursive=true`).catch(needsServer)
+    await this.call('DELETE', `${fileUrl(path)}?recursive=true`, undefined, path).catch(needsServer)
     await this.refresh()
   }
 
@@ -305,6 +315,8 @@ export class Session implements EditorWorkspace {
   }
 }
 
+const nameIn = (path: string) => path.slice(path.lastIndexOf('/') + 1)
+
 function socketOf(path: string): string {
   return `${location.origin.replace(/^http/, 'ws')}${path}`
 }
@@ -338,13 +350,4 @@ function needsServer(failure: unknown): never {
 function awayAsNull(failure: unknown): null {
   if (failure instanceof ServerAway) return null
   throw failure
-}
-
-async function reasonOf(response: Response): Promise<string> {
-  try {
-    const problem = (await response.json()) as { detail?: string; title?: string }
-    return problem.detail ?? problem.title ?? `status ${response.status}`
-  } catch {
-    return `status ${response.status}`
-  }
 }

@@ -3,7 +3,15 @@
 import { t } from '../language/translate'
 import type { Session } from '../session/workspace'
 import { toggleTheme } from '../settings/settings'
-import { createNode, renameFocused, trashSelected } from '../tree/file_tree'
+import {
+  chooseUploads,
+  copyAddress,
+  createNode,
+  downloadSelected,
+  duplicateSelected,
+  renameFocused,
+  trashSelected,
+} from '../tree/file_tree'
 import { documentMenu } from './document_menu'
 import { openEditorHandle, openHome, openId, panel, showsActivity } from './view_state'
 
@@ -28,6 +36,9 @@ function changesOf(session: Session): Command[] {
       keys: 'Delete',
       run: () => void trashSelected(session),
     },
+    { name: t('Duplicate the selection'), run: () => void duplicateSelected(session) },
+    { name: t('Upload files'), run: () => void chooseUploads(session, 'files') },
+    { name: t('Upload a folder'), run: () => void chooseUploads(session, 'directory') },
   ]
 }
 
@@ -42,6 +53,9 @@ function viewsOf(session: Session): Command[] {
       name: showsActivity.peek() ? t('Hide the activity') : t('Show the activity'),
       run: () => (showsActivity.value = !showsActivity.peek()),
     },
+    { name: t('Download the selection'), run: () => void downloadSelected(session) },
+    { name: t('Copy the path of the selection'), run: () => void copyAddress(session, 'path') },
+    { name: t('Copy a link to the selection'), run: () => void copyAddress(session, 'link') },
     { name: t('Light or dark'), run: toggleTheme },
     { name: t('Settings'), run: () => (panel.value = 'settings') },
     { name: t('Keyboard shortcuts'), keys: 'Ctrl+/', run: () => (panel.value = 'shortcuts') },

@@ -1,4 +1,5 @@
-// Pictures that are dropped or pasted become files beside the document.
+// Files that are dropped or pasted are stored beside the document: a picture is shown, another file
+// is linked.
 
 import { Plugin } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
@@ -37,24 +38,31 @@ export function uploadImages(
       try {
         const directory = filePath().split('/').slice(0, -1).join('/')
         const name = await upload(workspace, directory, file)
-        const src = encodeURI(name)
-        const node = view.state.schema.nodes['image']?.create({ src, alt: name, title: '' })
-        if (node !== undefined) view.dispatch(view.state.tr.replaceSelectionWith(node))
+        const address = encodeURI(name)
+        const { schema } = view.state
+        const { nodes, marks } = schema
+        const node = file.type.startsWith('image/')
+          ? nodes['image']?.create({ src: address, alt: name, title: '' })
+          : schema.text(name, marks['link'] ? [marks['link'].create({ href: address })] : [])
+        if (node !== undefined) {
+          view.dispatch(view.state.tr.replaceSelectionWith(node, false).scrollIntoView())
+        }
       } catch (error) {
         report(`${file.name} was not added: ${error instanceof Error ? error.message : error}`)
       }
     }
   }
-  const take = (view: EditorView, transfer: DataTransfer | null): boolean => {
-    const files = [...(transfer?.files ?? [])].filter(({ type }) => type.startsWith('image/'))
+  const take = (view: EditorView, transfer: DataTransfer | null, isDrop: boolean): boolean => {
+    const isTaken = ({ type }: File) => isDrop || type.startsWith('image/')
+    const files = [...(transfer?.files ?? [])].filter(isTaken)
     if (files.length === 0 || !view.editable) return false
     void insert(view, files)
     return true
   }
   return new Plugin({
     props: {
-      handlePaste: (view, event) => take(view, event.clipboardData),
-      handleDrop: (view, event) => take(view, event.dataTransfer),
+      handlePaste: (view, event) => take(view, event.clipboardData, false),
+      handleDrop: (view, event) => take(view, event.dataTransfer, true),
     },
   })
 }
