@@ -1,5 +1,5 @@
-// Texts and code: the indentation and the line ends of the file, the line below, finding and
-// replacing with a panel of its own, going to a line, and the keys of Vim.
+// Texts and code: the indentation and the line ends of the file, the line below, going to a line, and
+// the keys of Vim.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -41,35 +41,6 @@ await scenario(
     assertEqual(await stored('/app.py'), typed, 'the new line')
     await keys.press('Shift+Home')
     await says('5 characters selected')
-
-    // Find: counts, case, whole words, expressions; replace one and all.
-    await keys.press('Control+f')
-    const panel = page.getByRole('search')
-    const count = (text) => panel.getByRole('status').filter({ hasText: text }).waitFor()
-    await panel.getByRole('textbox', { name: 'Find' }).fill('foo')
-    await count('3 found')
-    await keys.press('Enter')
-    await count('1 of 3')
-    await keys.press('Shift+Enter')
-    await count('3 of 3')
-    await panel.getByRole('button', { name: 'Match case' }).click()
-    await count('2 of 2')
-    await panel.getByRole('button', { name: 'Match case' }).click()
-    await panel.getByRole('button', { name: 'Regular expression' }).click()
-    await panel.getByRole('textbox', { name: 'Find' }).fill('(f)oo')
-    await count(/of 3|3 found/)
-    await panel.getByRole('textbox', { name: 'Find' }).fill('(f')
-    await count('Not an expression')
-    await panel.getByRole('textbox', { name: 'Find' }).fill('(F)oo')
-    await panel.getByRole('button', { name: 'Match case' }).click()
-    await panel.getByRole('textbox', { name: 'Replace by' }).fill('$1UU')
-    await panel.getByRole('button', { name: 'Replace all' }).click()
-    await count('Nothing found')
-    await keys.press('Escape')
-    await panel.waitFor({ state: 'detached' })
-    assertEqual(await stored('/app.py'), typed.replace('Foo', 'FUU'), 'replaced')
-    await keys.press('Control+z')
-    assertEqual(await stored('/app.py'), typed, 'one undo')
 
     // Go to a line.
     await keys.press('Control+g')

@@ -51,11 +51,10 @@ async function playRandomTexts(page) {
 
 async function replaceAll(page, search, replace) {
   await page.locator('.cm-content').focus()
-  await page.keyboard.press('Control+f')
-  const panel = page.getByRole('search')
-  await panel.getByRole('textbox', { name: 'Find' }).fill(search)
-  await panel.getByRole('textbox', { name: 'Replace by' }).fill(replace)
-  await panel.getByRole('button', { name: 'Replace all' }).click()
+  await page.keyboard.press('Control+h')
+  await page.locator('.cm-panels input[name=search]').fill(search)
+  await page.locator('.cm-panels input[name=replace]').fill(replace)
+  await page.locator('.cm-panels button[name=replaceAll]').click()
   await page.keyboard.press('Escape')
 }
 

@@ -193,8 +193,13 @@ fn the_source_of_markdown_is_edited_beside_its_rich_text() {
 }
 
 #[test]
-fn texts_keep_their_indentation_and_have_panels_of_their_own() {
+fn texts_keep_their_indentation_and_say_where_the_caret_is() {
     play("code.mjs", &[]);
+}
+
+#[test]
+fn a_panel_finds_and_replaces_in_text_and_in_rich_text() {
+    play("find.mjs", &[]);
 }
 
 #[test]

@@ -22,6 +22,8 @@ export default defineConfig(({ mode }) => {
       modulePreload: { polyfill: false },
       outDir: isHarness ? '../dist-harness' : 'dist',
       emptyOutDir: true,
+      // `list_files.mjs` reads what leads to which file.
+      manifest: !isHarness,
       rolldownOptions: {
         input: isHarness
           ? 'harness/index.html'

@@ -2,6 +2,8 @@
 // application: `?server=http://127.0.0.1:4680&token=..&path=/a.md&name=Ana`.
 
 import { effect } from '@preact/signals'
+import '../src/look/tokens.css'
+import '../src/look/controls.css'
 import { documentPool, type OpenDocument } from '../src/documents'
 import { openEditor, type EditorHandle } from '../src/editors'
 import { playRandomText } from './random_texts'

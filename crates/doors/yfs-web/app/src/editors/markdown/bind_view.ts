@@ -17,6 +17,7 @@ import {
 import * as Y from 'yjs'
 import { caretKey, makeCaretLabel } from '../../people/caret_label'
 import { CARRIED } from '../caret/carry_caret'
+import { richFind } from '../find/rich_find'
 import type { MountOptions } from '../mounted_editor'
 import { showBriefly } from '../notice'
 import { blockWindow } from './block_window'
@@ -62,6 +63,7 @@ export function bindView(
   const undoKeys = keydownHandler({ 'Mod-z': undo, 'Mod-y': redo, 'Mod-Shift-z': redo })
   const plugins = [
     blockWindow(options.container),
+    richFind(options.notices),
     slashMenu(blocks),
     ...formatPlugins(rich, { container, path, report }),
     uploadImages(workspace, path, report),

@@ -34,7 +34,7 @@ import {
 } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { vimKeys } from '../../settings/settings'
-import { findPanel } from './find_panel'
+import { textFind } from '../find/text_find'
 
 const SELECTION = '.cm-selectionBackground'
 
@@ -123,7 +123,7 @@ export function viewExtensions(label: string): Extension[] {
     drawSelection(),
     highlightSelectionMatches(),
     bracketMatching(),
-    findPanel(),
+    textFind(),
     EditorState.allowMultipleSelections.of(true),
     EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
     keymap.of([
