@@ -162,7 +162,7 @@ fn play_at_end(seed: u64, by_text: bool) -> Result<(), String> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut server = doc(1);
     server.set_kind(ContentRoot::Rich(SchemaProfile::Gfm));
-    server.write(&body(|n| format!("old{n:03}x")), None, &author("first")).unwrap();
+    drop(server.write(&body(|n| format!("old{n:03}x")), None, &author("first")).unwrap());
     let typist = Typist { doc: raw(9), n_typed: 0 };
     let block = random.random_range(0..N_SAVES);
     let typed = (0..12).fold(String::new(), |typed, n| typed + &format!(" ty{n}p"));
@@ -179,7 +179,7 @@ fn play_at_end(seed: u64, by_text: bool) -> Result<(), String> {
             let n = [block, random.random_range(0..N_SAVES)][n_saves % 2];
             n_saves += 1;
             let new = text.replacen(&format!("{n:03}x"), &format!("{n:03}x{n_saves}"), 1);
-            server.write(&new, Some(base), &author("program")).unwrap();
+            drop(server.write(&new, Some(base), &author("program")).unwrap());
             read.push((server.version(), server.text()));
         }
     }

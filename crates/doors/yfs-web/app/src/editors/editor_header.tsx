@@ -58,7 +58,16 @@ export const viewLabels = (name: string): Record<EditorMode, string> => ({
 })
 
 export function EditorHeader(props: { state: Signal<HeaderProps> }) {
-  const { opened, name: fileName, ownState, modes, mode, showsHistory, onMode, onHistory } = props.state.value
+  const {
+    opened,
+    name: fileName,
+    ownState,
+    modes,
+    mode,
+    showsHistory,
+    onMode,
+    onHistory,
+  } = props.state.value
   const people = usePeople(opened.awareness)
   const own = ownState?.value ?? 'saved'
   const saved = own === 'saved' ? opened.savedState.value : own

@@ -1,6 +1,7 @@
 // The name at the caret of another person. It stands above the line, and goes after a moment.
 
 import { keyOf } from './people'
+import { readableOn } from './readable'
 import './caret_label.css'
 
 interface CaretUser {
@@ -17,6 +18,7 @@ export function makeCaretLabel(user: CaretUser, className: string): HTMLElement 
   const label = document.createElement('span')
   label.className = `caret-label ${className}`
   label.style.backgroundColor = user.color
+  label.style.color = readableOn(user.color)
   label.textContent = user.agent === true ? `🤖 ${user.name}` : user.name
   return label
 }

@@ -282,7 +282,9 @@ export class Session implements EditorWorkspace {
 
   /** Restores from the trash: to the former path, or to another one. */
   async restore(id: string, to?: string): Promise<void> {
-    await this.call('POST', '/api/restore', to === undefined ? { id } : { id, to }).catch(needsServer)
+    await this.call('POST', '/api/restore', to === undefined ? { id } : { id, to }).catch(
+      needsServer,
+    )
     await this.refresh()
   }
 

@@ -39,7 +39,7 @@ export function Home({ session }: { session: Session }) {
           <button type="button" class="home-find" onClick={() => (panel.value = 'quick-open')}>
             <Icon of={Search} />
             <span>{t('Find a file')}</span>
-            <kbd>Ctrl+P</kbd>
+            <kbd>{'Ctrl+P'}</kbd>
           </button>
           <button type="button" onClick={() => (panel.value = 'search')}>
             {t('Search in files')}

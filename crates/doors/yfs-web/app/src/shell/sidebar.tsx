@@ -62,7 +62,7 @@ export function Sidebar({ session, openPath }: SidebarProps) {
       <button type="button" class="find-file" onClick={() => (panel.value = 'quick-open')}>
         <Icon of={Search} />
         <span>{t('Find a file')}</span>
-        <kbd>Ctrl+P</kbd>
+        <kbd>{'Ctrl+P'}</kbd>
       </button>
       <div class="places" role="toolbar" aria-label={t('Places')}>
         <Place label={t('Start')} icon={House} isOn={isHome} go={() => openHome(session)} />
