@@ -1,5 +1,5 @@
-// Texts and code: the indentation and the line ends of the file, the line below, going to a line, and
-// the keys of Vim.
+// Texts and code: the indentation and the line ends of the file, the line below, going to a line,
+// and the keys of Vim.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

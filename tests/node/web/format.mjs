@@ -513,7 +513,6 @@ await scenario(
         assertEqual(await stage.yfs('cat', `/${name}.md`), after, name)
       } catch (error) {
         failures.push(`${name}: ${error.message}`)
-        if (process.env.SHOT) await page.screenshot({ path: `/tmp/h/prose-${name}.png` })
       }
     }
     if (failures.length > 0) throw new Error(failures.join('\n'))

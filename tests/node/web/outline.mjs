@@ -67,7 +67,6 @@ await scenario(
     assertEqual(await bar.count(), 0, 'bars after a reload')
     await runCommand('Format bar')
     await bar.waitFor()
-    if (process.env.SHOT) await page.screenshot({ path: '/tmp/h/prose-app.png' })
 
     // The first letter of a block decides its direction.
     await openFile(page, '/rtl.md')
@@ -84,16 +83,13 @@ await scenario(
     assertEqual(await isRight('.ProseMirror > p:first-child'), true, 'Hebrew')
     assertEqual(await isRight('.ProseMirror > ul p'), true, 'a list in Hebrew')
     assertEqual(await isRight('.ProseMirror > p:last-child'), false, 'English')
-    if (process.env.SHOT) await page.screenshot({ path: '/tmp/h/prose-rtl.png' })
 
     // On a phone, the bar is at the lower edge while the text has the focus.
     const phone = await enter({ viewport: { width: 390, height: 700 }, hasTouch: true })
-    await phone.evaluate(() => (location.hash = '/doc.md'))
-    await phone.reload()
-    await openFile(phone, '/doc.md')
+    await phone.goto(`${stage.server.url}/#/doc.md`)
+    await shows(phone, 'richtext')
     await phone.locator('.ProseMirror p').first().tap()
     const box = await until(() => phone.locator('.page-bar:not(.is-idle)').boundingBox(), 'the bar')
     assertEqual(Math.round(box.y + box.height), 700, 'the lower edge of the bar')
-    if (process.env.SHOT) await phone.screenshot({ path: '/tmp/h/prose-phone.png' })
   },
 )

@@ -66,7 +66,8 @@ await scenario(
     const again = await zoe.context().newPage()
     await again.goto(link)
     await row(again, '/team').waitFor()
-    assertEqual(await again.locator('.people .me').getAttribute('title'), 'Zoë Müller', 'her name')
+    const shown = await again.locator('.people .me').getAttribute('title')
+    assertEqual(shown, 'Zoë Müller', 'her name')
     const avatars = (page) =>
       page
         .locator('.people .avatar-button:not(.me)')

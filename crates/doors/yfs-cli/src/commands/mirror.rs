@@ -179,14 +179,7 @@ pub(crate) fn options(policy: MirrorPolicyArgs, workspace: &Workspace) -> Result
     let keep_both = clone::is_clone(workspace)?;
     let owner = workspace.maintenance().options().actor.name.to_string();
     let options = MirrorOptions::default();
-    Ok(MirrorOptions {
-        trust,
-        max_file_len,
-        ignores,
-        keep_both,
-        owner: Some(owner),
-        ..options
-    })
+    Ok(MirrorOptions { trust, max_file_len, ignores, keep_both, owner: Some(owner), ..options })
 }
 
 /// Converts the error of a mirror, and adds a hint if the workspace is damaged.

@@ -83,8 +83,8 @@ pub(crate) struct ServeArgs {
     /// Also accept browsers from this origin, such as https://example.com; may be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
-    /// The name of the person who runs the server: the author of what the owner's token changes, and
-    /// of saves in DIR; default: the user name
+    /// The name of the person who runs the server: the author of what the owner's token changes,
+    /// and of saves in DIR; default: the user name
     #[arg(long, value_name = "NAME", conflicts_with = "actor")]
     name: Option<String>,
     /// The maximum number of connections

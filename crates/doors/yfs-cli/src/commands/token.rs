@@ -29,8 +29,8 @@ Examples:
   yfs token revoke --all                          all tokens; `serve` then prints a new one
 
 JSON: new, owner and show: {id, token, rights, path, actor, expires}; new also has the link if the
-address of the server is known; ls: one object per line: {id, rights, path, actor, expires, state}, with the state active, expired or revoked;
-revoke: {revoked}.";
+address of the server is known; ls: one object per line: {id, rights, path, actor, expires, state},
+with the state active, expired or revoked; revoke: {revoked}.";
 
 /// The length of an id in characters: 62 bits distinguish all grants. Ids are not secret.
 const GRANT_ID_LEN: usize = 12;

@@ -65,11 +65,12 @@ export function bindView(
     blockWindow(options.container),
     richFind(options.notices),
     slashMenu(blocks),
+    // Cells that are pasted into a table come before what is pasted elsewhere.
+    ...blockPlugins(view.state.schema, workspace),
     ...formatPlugins(rich, { container, path, report }),
     uploadImages(workspace, path, report),
     richClicks(path),
     trimTrailingSpace(),
-    ...blockPlugins(view.state.schema, workspace),
     ...view.state.plugins,
     dropCursor({ color: 'var(--accent)', width: 2 }),
     gapCursor(),
