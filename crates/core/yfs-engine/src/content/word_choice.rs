@@ -30,7 +30,7 @@ pub fn choose_word(
         return Ok(Vec::new());
     }
     let with = |kept: &str| {
-        let mut text = text.to_string();
+        let mut text = text.clone();
         text.replace_range(range.clone(), kept);
         text
     };

@@ -108,7 +108,7 @@ fn options_of(mtime: Millis) -> SimpleFileOptions {
         let time = time.to_zoned(jiff::tz::TimeZone::UTC);
         let [month, day, hour, minute, second] =
             [time.month(), time.day(), time.hour(), time.minute(), time.second()]
-                .map(|part| part.unsigned_abs());
+                .map(i8::unsigned_abs);
         let year = u16::try_from(time.year()).ok()?;
         DateTime::from_date_and_time(year, month, day, hour, minute, second).ok()
     });

@@ -217,7 +217,7 @@ fn one_group_of_words_is_decided_at_a_time() {
         assert_eq!(left.as_slice(), std::slice::from_ref(first));
         choose_word(doc, 0, &first.words, Some(1), &author).expect("kept");
         assert_eq!(doc.separated_words(), Ok(vec![]));
-        assert_eq!(doc.text().to_string(), format!("# t {}\n\n- a {all} b\n", first.words[1]));
+        assert_eq!(doc.text(), format!("# t {}\n\n- a {all} b\n", first.words[1]));
         assert_eq!(doc.separate_words(), Ok(None));
     }
 }
