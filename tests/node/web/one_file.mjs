@@ -2,10 +2,10 @@
 // shows one file (`crates/doors/yfs-web/app/harness`).
 //
 // With YFS_BROWSER=firefox, scenarios are played in the Firefox of the PATH by WebDriver BiDi, else
-// in Chromium. Environment: YFS_COMMAND is the program, HARNESS_PAGE the directory of the built page.
-// With APPLICATION_PAGE, a directory that Vite built, the application comes from there and not out
-// of the program, so that a change of it needs no build of the program; its service worker is left
-// out.
+// in Chromium. Environment: YFS_COMMAND is the program, HARNESS_PAGE the directory of the page that
+// shows one file. With APPLICATION_PAGE, a directory that Vite built, the application comes from
+// there and not out of the program, so that a change of it needs no build of the program; its
+// service worker is left out.
 
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -248,7 +248,8 @@ impl MirrorDatabase {
     /// never changes and is unique to the directory, so every write under it is a write of this
     /// mirror.
     ///
-    /// It begins with the name of the owner at the first start; else with `folder`.
+    /// It begins with the name of the owner at the first start; else with `folder`, as in a sealed
+    /// database: the name is read without the key, so it says nothing of the workspace.
     pub(crate) fn actor_name(&self, owner: Option<&str>) -> Result<String> {
         if let Some(known) = read_meta(&self.connection, "name")? {
             return Ok(known);
@@ -256,7 +257,8 @@ impl MirrorDatabase {
         let make =
             "INSERT INTO meta (key, value) VALUES ('name', ? || '-' || lower(hex(randomblob(4))))
             RETURNING value";
-        let begin = owner.filter(|owner| !owner.is_empty()).unwrap_or("folder");
+        let shown = owner.filter(|owner| !owner.is_empty() && self.seal.is_plain());
+        let begin = shown.unwrap_or("folder");
         Ok(self.connection.query_row(make, [begin], |row| row.get(0))?)
     }
 
