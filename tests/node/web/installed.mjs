@@ -126,7 +126,9 @@ await scenario(
       'why it cannot be installed',
     )
 
-    // Another tab has no token; the window of the installed application keeps it.
+    // Without a tab that has the token, a tab has none; the window of the installed application
+    // keeps it.
+    await page.close()
     const tab = await context.newPage()
     await tab.goto(proxy.url)
     await tab.getByText('link', { exact: false }).first().waitFor()
