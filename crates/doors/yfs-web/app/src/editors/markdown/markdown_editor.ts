@@ -12,7 +12,6 @@ import { changeProblem, fragmentProblem } from './check_fragment'
 import { DocumentOutline } from './format/outline'
 import { richSelection, takeOverRich } from './rich_caret'
 import type { RichView } from './rich_view'
-import { mountSourceView } from './source_view'
 
 async function createView(profile: string, root: HTMLElement): Promise<RichView> {
   if (profile === 'commonmark') {
@@ -65,6 +64,7 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
         }),
       ),
     )
+    const { mountSourceView } = await import('./source_view')
     return mountSourceView({ ...options, isFixed: true })
   }
   container.append(page)
