@@ -118,7 +118,8 @@ await scenario(
     await shows(ana, 'richtext')
     await until(async () => (await stage.yfs('cat', '/odd.md')).includes('left'), 'what was left')
 
-    // Random edits of three writers: each word is there once.
+    // Random edits of three writers, each in lines of their own: two who type at one place at once
+    // may part each other's words. Each word is there once.
     await source(ana, '/chaos.md')
     await ben.evaluate(() => window.harness.open('/chaos.md'))
     await shows(ben, 'richtext')
@@ -126,13 +127,13 @@ await scenario(
     const random = randomOf(seed)
     const typed = []
     for (let step = 0; step < 40; step++) {
-      const [page, name] = random(2) === 0 ? [ana, 'a'] : [ben, 'b']
-      await endOf(page, `Line ${random(12)}:`)
+      const [page, name, first] = random(2) === 0 ? [ana, 'a', 0] : [ben, 'b', 4]
+      await endOf(page, `Line ${first + random(4)}:`)
       typed.push(`${name}${step}`)
       await page.keyboard.type(` ${name}${step}`)
       if (random(4) === 0) {
         typed.push(`z${step}`)
-        const line = `Line ${random(12)}:`
+        const line = `Line ${8 + random(4)}:`
         await stage.yfs('edit', '/chaos.md', line, `${line} z${step}`)
       }
     }
