@@ -2,7 +2,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
+import { assertEqual, filesOf, scenario, shows, until } from './one_file.mjs'
 
 const ROWS = Array.from({ length: 5000 }, (_, n) => `row ${n},${5000 - n}\n`)
 const FILES = {
@@ -60,14 +60,7 @@ await scenario(
   async (stage) => {
     const page = await stage.open(null)
     const keys = page.keyboard
-    const open = async (path) => {
-      await page.evaluate((path) => window.harness.open(path), path)
-      await shows(page, 'richtext')
-    }
-    const stored = async (path) => {
-      await saved(page)
-      return stage.yfs('cat', path)
-    }
+    const { open, stored } = filesOf(stage, page)
     const picture = async (name) => {
       if (PICTURES) await page.screenshot({ path: `${PICTURES}/${name}.png` })
     }

@@ -3,7 +3,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, scenario, shows } from './one_file.mjs'
+import { assertEqual, filesOf, scenario } from './one_file.mjs'
 
 const PYTHON = 'def f():\n    return 1\n\n\ndef g():\n    foo = Foo\n    return foo\n'
 
@@ -18,17 +18,13 @@ await scenario(
   async (stage) => {
     const page = await stage.open(null)
     const keys = page.keyboard
+    const { stored, ...files } = filesOf(stage, page)
     const open = async (path) => {
-      await page.evaluate((path) => window.harness.open(path), path)
-      await shows(page, 'text')
+      await files.open(path, 'text')
       await page.locator('.cm-content').click()
     }
     const line = page.locator('.status-line')
     const says = (text) => line.getByText(text, { exact: true }).waitFor()
-    const stored = async (path) => {
-      await saved(page)
-      return stage.yfs('cat', path)
-    }
 
     await open('/app.py')
     for (const text of ['4 spaces', 'Wrapped', 'UTF-8 LF', 'Python']) await says(text)

@@ -229,3 +229,15 @@ export const saved = (page) =>
 
 export const textOf = (page) =>
   page.evaluate(() => document.querySelector('.ProseMirror, .cm-content')?.innerText ?? null)
+
+/** Opens files in the page that shows one file, and reads them when they are stored. */
+export const filesOf = (stage, page) => ({
+  async open(path, editor = 'richtext') {
+    await page.evaluate((path) => window.harness.open(path), path)
+    await shows(page, editor)
+  },
+  async stored(path) {
+    await saved(page)
+    return stage.yfs('cat', path)
+  },
+})

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
+import { assertEqual, filesOf, saved, scenario, until } from './one_file.mjs'
 
 const TABLE = '| A | B |\n| - | - |\n| 1 | 2 |\n| 3 | 4 |\n'
 const WIDE = ['Head', 'Rule', 'Cell']
@@ -21,10 +21,7 @@ await scenario(
   async (stage) => {
     const page = await stage.open(null)
     const keys = page.keyboard
-    const open = async (path) => {
-      await page.evaluate((path) => window.harness.open(path), path)
-      await shows(page, 'richtext')
-    }
+    const { open } = filesOf(stage, page)
     /** Returns the cells of a table that is stored, without the spaces that fill its columns. */
     const cells = async (path) => {
       await saved(page)

@@ -3,7 +3,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, scenario, shows } from './one_file.mjs'
+import { assertEqual, filesOf, saved, scenario } from './one_file.mjs'
 
 const [profile] = process.argv.slice(2)
 const N_UNDO = 12
@@ -26,14 +26,7 @@ await scenario(
   async (stage) => {
     const page = await stage.open(null)
     const keys = page.keyboard
-    const open = async (path) => {
-      await page.evaluate((path) => window.harness.open(path), path)
-      await shows(page, 'richtext')
-    }
-    const stored = async (path) => {
-      await saved(page)
-      return stage.yfs('cat', path)
-    }
+    const { open, stored } = filesOf(stage, page)
     const undoes = async (path) => {
       await saved(page)
       for (let n = 0; n < N_UNDO; n++) await keys.press('Control+z')

@@ -42,8 +42,10 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// The most sessions.
 const MAX_SESSIONS: usize = 4_096;
 
-/// How many changes one read of the log returns, and how long it waits.
+/// How many changes one read of the log returns, how many of them are shown, the latest, and how
+/// long a read waits. An agent is at one file, and an import is no one at work.
 const PAGE: usize = 256;
+const SHOWN_OF_PAGE: usize = 16;
 const WAIT: Duration = Duration::from_secs(15);
 
 /// The delay after which the rooms have got the updates of a change.
@@ -158,7 +160,10 @@ impl LivePresence {
                     at = page.next;
                     // The rooms send what was written first.
                     sleep(DELAY).await;
-                    page.events.iter().for_each(|change| self.show(workspace, rooms, change));
+                    let late = page.events.len().saturating_sub(SHOWN_OF_PAGE);
+                    for change in &page.events[late..] {
+                        self.show(workspace, rooms, change);
+                    }
                 }
             }
             // The log was compacted, or the workspace is closed.

@@ -9,9 +9,9 @@ use yfs_engine::{
 
 use super::{DocumentRoom, DocumentRooms};
 
-/// How many updates a room remembers, and the greatest size of one.
+/// How many updates a room remembers, and the greatest size of one: at most 64 KiB for a room.
 const MAX_REMEMBERED: usize = 16;
-const MAX_REMEMBERED_LEN: usize = 64 << 10;
+const MAX_REMEMBERED_LEN: usize = 4 << 10;
 
 impl DocumentRooms {
     /// Returns the first item that was written last in a document by another writer than its

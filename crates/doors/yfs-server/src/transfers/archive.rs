@@ -24,11 +24,21 @@ pub(super) fn write_archive(
     to: &mut BufWriter<BodyWriter>,
 ) -> io::Result<()> {
     let mut archive = Archive { fs, runtime: Handle::current(), zip: ZipWriter::new_stream(to) };
+    // Two of one name in different directories keep the names of these.
+    let above = directory_of_all(paths);
     for path in paths {
-        let above = path.parent().unwrap_or_else(VPath::root);
         archive.add(path, &above)?;
     }
     archive.zip.finish().map(drop).map_err(io::Error::other)
+}
+
+/// Returns the directory that has all paths below it.
+fn directory_of_all(paths: &[VPath]) -> VPath {
+    let mut above = paths.first().and_then(VPath::parent).unwrap_or_else(VPath::root);
+    while !paths.iter().all(|path| path.starts_with(&above)) {
+        above = above.parent().unwrap_or_else(VPath::root);
+    }
+    above
 }
 
 struct Archive<'a, W: Write> {
@@ -113,4 +123,23 @@ fn options_of(mtime: Millis) -> SimpleFileOptions {
         DateTime::from_date_and_time(year, month, day, hour, minute, second).ok()
     });
     SimpleFileOptions::default().last_modified_time(time.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_one_name_keep_their_directories() {
+        for (paths, above) in [
+            (&["/a/x.txt"][..], "/a"),
+            (&["/a/x.txt", "/a/y"], "/a"),
+            (&["/a/b/x.txt", "/a/c/x.txt"], "/a"),
+            (&["/ab/x.txt", "/a/x.txt"], "/"),
+            (&["/x.txt"], "/"),
+        ] {
+            let paths: Vec<_> = paths.iter().map(|path| VPath::parse(path).unwrap()).collect();
+            assert_eq!(directory_of_all(&paths).as_str(), above, "{paths:?}");
+        }
+    }
 }

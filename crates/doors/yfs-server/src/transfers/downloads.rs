@@ -1,7 +1,13 @@
 //! Downloads by the browser itself, which sends no token. A page that has one asks for a ticket:
 //! its address works once, and for a minute.
 
-use std::{collections::HashMap, fmt::Write as _, io, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write as _,
+    io, iter,
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     Extension,
@@ -83,10 +89,8 @@ pub(super) async fn create(
     if body.paths.is_empty() || body.paths.len() > MAX_PATHS {
         return Err(HttpProblem::bad_request(format!("name 1 to {MAX_PATHS} paths")));
     }
-    let paths: Vec<VPath> = body.paths.iter().map(|path| path_of(path)).collect::<Result<_>>()?;
-    // What is inside of another one that is named comes with it.
-    let is_top = |path: &&VPath| !paths.iter().any(|up| up != *path && path.starts_with(up));
-    let paths: Vec<VPath> = paths.iter().filter(is_top).cloned().collect();
+    let named = body.paths.iter().map(|path| path_of(path)).collect::<Result<_>>()?;
+    let paths = outermost(&named);
     let is_file = apart(async {
         let mut is_file = paths.len() == 1;
         for path in &paths {
@@ -105,6 +109,12 @@ pub(super) async fn create(
     let ticket = DownloadTicket { token, paths, name: name.clone(), made: Instant::now() };
     let id = app.downloads.insert(ticket)?;
     Ok((StatusCode::CREATED, Json(DownloadJson { id, name })).into_response())
+}
+
+/// Returns the paths that no other one contains: what is inside of one comes with it.
+fn outermost(named: &BTreeSet<VPath>) -> Vec<VPath> {
+    let above = |path: &VPath| iter::successors(path.parent(), VPath::parent);
+    named.iter().filter(|path| !above(path).any(|up| named.contains(&up))).cloned().collect()
 }
 
 /// Answers `GET /api/downloads/{id}`.
@@ -194,7 +204,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_inside_of_another_path_comes_with_it() {
+        let named = ["/a", "/a/b/c", "/a b", "/d/e", "/d/e"];
+        let named = named.iter().map(|path| VPath::parse(path).unwrap()).collect();
+        let paths: Vec<_> = outermost(&named).iter().map(ToString::to_string).collect();
+        assert_eq!(paths, ["/a", "/a b", "/d/e"]);
+    }
+
+    #[test]
     fn a_name_is_escaped() {
-        assert_eq!(disposition("ä \"b\".txt"), "attachment; filename*=UTF-8''%C3%A4%20%22b%22.txt");
+        let expected = "attachment; filename*=UTF-8''%C3%A4%20%22b%22.txt";
+        assert_eq!(disposition("ä \"b\".txt"), expected);
     }
 }

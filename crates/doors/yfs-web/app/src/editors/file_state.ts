@@ -1,6 +1,6 @@
 // What is to be shown of a file, from its row and its document.
 
-import { t } from '../language/translate'
+import { accepted } from '../session/refusal_words'
 import type { ContentRoot, EditorWorkspace, FileRow } from '../documents'
 
 export type FileState =
@@ -55,11 +55,5 @@ export async function restoreFile(workspace: EditorWorkspace, id: string): Promi
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ id }),
   })
-  if (!response.ok) {
-    const problem = (await response.json().catch(() => ({}))) as { detail?: string }
-    throw new Error(
-      problem.detail ?? t('the server answered {status}', { status: String(response.status) }),
-    )
-  }
-  return ((await response.json()) as { path: string }).path
+  return ((await (await accepted(response)).json()) as { path: string }).path
 }

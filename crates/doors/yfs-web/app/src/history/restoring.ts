@@ -1,10 +1,12 @@
 // Back to an earlier version: what of others that takes back, and the way back from it.
 
+import { mergeFile } from '../session/merge_file'
+import { accepted } from '../session/refusal_words'
 import type { EditorWorkspace } from '../documents'
 import { fileUrl } from '../session/file_url'
 import { claimsOf } from '../session/token'
 import type { ChangeCounter } from './change_counts'
-import { check, readVersionBytes, type FileVersion } from './versions_api'
+import { readVersionBytes, type FileVersion } from './versions_api'
 
 /** The changes of one author that a restore takes back. */
 export interface TakenBack {
@@ -46,13 +48,7 @@ async function merge(
   etag: string | null,
   body: ArrayBuffer,
 ): Promise<string | null> {
-  const written = await check(
-    await workspace.fetch(`${fileUrl(path)}?conflict=merge`, {
-      method: 'PUT',
-      headers: etag === null ? {} : { 'If-Match': etag },
-      body,
-    }),
-  )
+  const written = await accepted(await mergeFile(workspace, path, body, etag))
   return written.headers.get('ETag')
 }
 
@@ -66,7 +62,7 @@ export async function restoreVersion(
   number: number,
 ): Promise<() => Promise<void>> {
   const body = await readVersionBytes(workspace, path, number)
-  const present = await check(await workspace.fetch(fileUrl(path)))
+  const present = await accepted(await workspace.fetch(fileUrl(path)))
   const before = await present.arrayBuffer()
   const etag = await merge(workspace, path, present.headers.get('ETag'), body)
   return async () => void (await merge(workspace, path, etag, before))

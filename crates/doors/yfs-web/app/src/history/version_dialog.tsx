@@ -211,7 +211,7 @@ export function VersionDialog(props: VersionDialogProps) {
   const name = path().slice(path().lastIndexOf('/') + 1)
   return (
     <Dialog title={t('Versions of {name}', { name })} form="wide" onClose={onClose}>
-      <div class="version-dialog">
+      <div class="dialog-body">
         <div class="version-choices">
           <VersionChoice
             label={t('From')}

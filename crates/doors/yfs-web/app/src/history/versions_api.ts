@@ -2,6 +2,7 @@
 
 import type { EditorWorkspace } from '../documents'
 import { fileUrl } from '../session/file_url'
+import { accepted } from '../session/refusal_words'
 
 export interface FileVersion {
   number: number
@@ -36,13 +37,6 @@ export interface BlamePart {
   chars: number
 }
 
-/** Fails with the reason of the server if it refused. */
-export async function check(response: Response): Promise<Response> {
-  if (response.ok) return response
-  const problem = (await response.json().catch(() => ({}))) as { detail?: string }
-  throw new Error(problem.detail ?? `the server answered ${response.status}`)
-}
-
 export const under = (route: string, path: string) => fileUrl(path).replace('/api/files', route)
 
 /** Returns the versions of a file, oldest first. */
@@ -50,7 +44,7 @@ export async function listVersions(
   workspace: EditorWorkspace,
   path: string,
 ): Promise<FileVersion[]> {
-  const response = await check(await workspace.fetch(under('/api/versions', path)))
+  const response = await accepted(await workspace.fetch(under('/api/versions', path)))
   return ((await response.json()) as { versions: FileVersion[] }).versions
 }
 
@@ -73,11 +67,11 @@ export async function readVersionBytes(
   path: string,
   number: number,
 ): Promise<ArrayBuffer> {
-  const response = await check(await workspace.fetch(`${fileUrl(path)}?version=${number}`))
+  const response = await accepted(await workspace.fetch(`${fileUrl(path)}?version=${number}`))
   return response.arrayBuffer()
 }
 
 export async function readBlame(workspace: EditorWorkspace, path: string): Promise<BlameLine[]> {
-  const response = await check(await workspace.fetch(`${under('/api/blame', path)}?parts=true`))
+  const response = await accepted(await workspace.fetch(`${under('/api/blame', path)}?parts=true`))
   return ((await response.json()) as { lines: BlameLine[] }).lines
 }

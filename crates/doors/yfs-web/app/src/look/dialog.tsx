@@ -1,5 +1,5 @@
-// A dialog above the page: it takes the focus, gives it back, and closes by Escape or a click beside
-// it. The browser's own `<dialog>` makes what is behind it inert.
+// A dialog above the page: it takes the focus, gives it back, and closes by Escape or a click
+// beside it. The browser's own `<dialog>` makes what is behind it inert.
 
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
@@ -21,7 +21,8 @@ export interface DialogProps {
 
 export function Dialog({ title, onClose, children, isBare, form = 'center' }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
-  // Before the next key: an effect runs after painting, and what was typed until then went elsewhere.
+  // Before the next key: an effect runs after painting, and what was typed until then went
+  // elsewhere.
   useLayoutEffect(() => {
     const element = dialog.current!
     const before = document.activeElement

@@ -1,5 +1,5 @@
-// Letters on the color of a person, which others choose: black or white, whichever is easier to read
-// (WCAG 2.2, relative luminance): one of them always has the contrast of 4.5 that text needs.
+// Letters on the color of a person, which others choose: black or white, whichever is easier to
+// read (WCAG 2.2, relative luminance). One of them always has the contrast of 4.5 that text needs.
 
 const DARK = '#000000'
 

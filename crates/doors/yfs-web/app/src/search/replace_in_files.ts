@@ -3,8 +3,9 @@
 // manner.
 
 import { fileUrl } from '../session/file_url'
+import { mergeFile } from '../session/merge_file'
+import { accepted } from '../session/refusal_words'
 import type { Session } from '../session/workspace'
-import { t } from '../language/translate'
 
 export interface FileChange {
   path: string
@@ -52,23 +53,6 @@ export function replaceInLines(
   return { text: parts.join(''), n }
 }
 
-async function write(
-  session: Session,
-  path: string,
-  text: string,
-  etag: string | null,
-): Promise<Response> {
-  const response = await session.fetch(`${fileUrl(path)}?conflict=merge`, {
-    method: 'PUT',
-    headers: etag === null ? {} : { 'If-Match': etag },
-    body: text,
-  })
-  if (response.ok) return response
-  const problem = (await response.json().catch(() => ({}))) as { detail?: string }
-  const status = t('the server answered {status}', { status: String(response.status) })
-  throw new Error(problem.detail ?? status)
-}
-
 async function read(
   session: Session,
   path: string,
@@ -90,7 +74,7 @@ export async function replaceInFiles(
       const { text, etag } = await read(session, path)
       const replaced = replaceInLines(text, chosen, request)
       if (replaced.text === text) continue
-      const response = await write(session, path, replaced.text, etag)
+      const response = await accepted(await mergeFile(session, path, replaced.text, etag))
       const merged = response.headers.get('ETag') ?? (await read(session, path)).etag
       outcome.changes.push({ path, before: text, etag: merged })
       outcome.nReplaced += replaced.n
@@ -106,7 +90,7 @@ export async function undoReplace(session: Session, changes: FileChange[]): Prom
   const failures: string[] = []
   for (const { path, before, etag } of changes) {
     try {
-      await write(session, path, before, etag)
+      await accepted(await mergeFile(session, path, before, etag))
     } catch (failure) {
       failures.push(`${path}: ${(failure as Error).message}`)
     }

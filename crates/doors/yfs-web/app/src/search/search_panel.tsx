@@ -37,7 +37,8 @@ export function SearchPanel({ session, onClose }: PanelProps) {
   const [nTimes, setTimes] = useState(0)
   const input = useRef<HTMLInputElement>(null)
   const results = useRef<HTMLDivElement>(null)
-  // Before the next key: an effect runs after painting, and what was typed until then went elsewhere.
+  // Before the next key: an effect runs after painting, and what was typed until then went
+  // elsewhere.
   useLayoutEffect(() => input.current?.focus(), [])
   useEffect(() => {
     setLeft(new Set())

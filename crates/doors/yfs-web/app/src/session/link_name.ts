@@ -1,6 +1,7 @@
 // The name of a person who opened a link that is for no particular one. The server gives a token of
 // that name; this browser keeps the name and a secret, which are worth nothing without the link.
 
+import { accepted } from './refusal_words'
 import { requestServer, ServerAway } from './server_away'
 import { claimsOf, keepToken, type TokenClaims } from './token'
 
@@ -42,8 +43,7 @@ export async function takeName(token: string, name: string): Promise<string> {
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     body: JSON.stringify(wanted),
   })
-  const answer = (await response.json()) as { token?: string; detail?: string }
-  if (answer.token === undefined) throw new Error(answer.detail ?? `status ${response.status}`)
+  const answer = (await (await accepted(response)).json()) as { token: string }
   try {
     if (isUnnamed(claims)) localStorage.setItem(keyOf(claims), JSON.stringify(wanted))
   } catch {

@@ -7,6 +7,7 @@ import { openBrowserCopy } from '../documents/browser_copy'
 import { checkedUser } from '../documents/presence'
 import { listingDatabase, type KeptWorkspace, type ListingKeeper } from './kept_workspace'
 import { refused } from './main_source'
+import { reasonOf } from './refusal_words'
 import { ServerAway } from './server_away'
 import type { Peer, SourceListener, WorkspaceSource } from './source'
 
@@ -70,9 +71,8 @@ export class PartSource implements WorkspaceSource {
   private async receive(response: Response): Promise<void> {
     this.listener.onOnline(true)
     if (!response.ok) {
-      const problem = (await response.json().catch(() => ({}))) as { detail?: string }
       this.isRefused = response.status === 401 || response.status === 403
-      if (this.isRefused) this.listener.onRefusal(refused(problem.detail ?? `${response.status}`))
+      if (this.isRefused) this.listener.onRefusal(refused(await reasonOf(response)))
       this.listener.onPeers([])
       return
     }

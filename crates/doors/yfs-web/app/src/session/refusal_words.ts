@@ -52,6 +52,12 @@ export function wordsOf(problem: Problem, status: number, path?: string): string
   return parts.map((word) => shorten(word, MAX_SHOWN * 2)).join('')
 }
 
+/** Returns an answer that is no refusal; throws the reason of one. */
+export async function accepted(response: Response, path?: string): Promise<Response> {
+  if (response.ok) return response
+  throw new Error(await reasonOf(response, path))
+}
+
 /** Reads why a request was refused. */
 export async function reasonOf(response: Response, path?: string): Promise<string> {
   const problem = (await response.json().catch(() => ({}))) as Problem

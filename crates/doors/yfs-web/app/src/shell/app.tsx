@@ -19,7 +19,7 @@ import {
   closePanel,
   followAddress,
   missing,
-  open,
+  openById,
   openFromAddress,
   openId,
   panel,
@@ -41,6 +41,8 @@ function panelOf(event: KeyboardEvent): Panel | null {
 function observeWindow(session: Session): () => void {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape' && closePanel()) return
+    // An editor has used the key.
+    if (event.defaultPrevented) return
     const opened = panelOf(event)
     if (opened === null) return
     event.preventDefault()
@@ -48,7 +50,10 @@ function observeWindow(session: Session): () => void {
   }
   // A link in a file that leads to another one.
   const onOpenPath = (event: Event) => {
-    open(session, (event as CustomEvent<{ path: string }>).detail.path)
+    const { path, heading } = (event as CustomEvent<{ path: string; heading?: string | null }>)
+      .detail
+    const id = session.idsByPath.peek().get(path)
+    if (id !== undefined) openById(session, id, heading ? { heading } : {})
   }
   const onAddress = () => openFromAddress(session)
   addEventListener('keydown', onKeyDown)

@@ -4,7 +4,7 @@ import { Copy, History, Link, Pencil, Printer, Trash2 } from 'lucide'
 import { t } from '../language/translate'
 import type { MenuItems } from '../look/menu'
 import type { Session } from '../session/workspace'
-import { linkTo } from './address'
+import { linkTo } from '../session/address'
 import { report } from './message'
 import { isRenamingOpen, openEditorHandle } from './view_state'
 

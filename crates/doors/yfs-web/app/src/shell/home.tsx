@@ -1,4 +1,5 @@
-// The start page of a workspace: find a file, go on where one was, what others changed, who is here.
+// The start page of a workspace: find a file, go on where one was, what others changed, and who is
+// here.
 
 import { useEffect, useState } from 'preact/hooks'
 import { FilePlus, Search } from 'lucide'

@@ -1,10 +1,9 @@
 // The panels above the files. What is not needed in the first minute is loaded when it is opened.
 
 import type { ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import type { Session } from '../session/workspace'
 import { SearchPanel } from '../search/search_panel'
-import { report } from './message'
+import { lazily } from './lazily'
 import { QuickOpen } from './quick_open'
 import { panel, type Panel } from './view_state'
 
@@ -15,21 +14,17 @@ export interface PanelProps {
 
 type Shown = ComponentType<PanelProps>
 
-/** What is typed at once goes into these, so they are here from the beginning. */
-const READY: Partial<Record<Panel, Shown>> = {
+/** What is typed at once goes into the first three, so they are here from the beginning. */
+const PANELS: Record<Panel, Shown> = {
   'quick-open': (props) => <QuickOpen {...props} forCommands={false} />,
   commands: (props) => <QuickOpen {...props} forCommands />,
   search: SearchPanel,
-}
-
-/** Panels of their own chunks. */
-const LOADED: Partial<Record<Panel, () => Promise<Shown>>> = {
-  name: async () => (await import('../people/name_panel')).NamePanel,
-  share: async () => (await import('../people/share_panel')).SharePanel,
-  settings: async () => (await import('../settings/settings_panel')).SettingsPanel,
-  shortcuts: async () => (await import('./shortcuts_panel')).ShortcutsPanel,
-  conflicts: async () => (await import('../trust/conflicts_panel')).ConflictsPanel,
-  trash: async () => (await import('../trust/trash_panel')).TrashPanel,
+  name: lazily(async () => (await import('../people/name_panel')).NamePanel),
+  share: lazily(async () => (await import('../people/share_panel')).SharePanel),
+  settings: lazily(async () => (await import('../settings/settings_panel')).SettingsPanel),
+  shortcuts: lazily(async () => (await import('./shortcuts_panel')).ShortcutsPanel),
+  conflicts: lazily(async () => (await import('../trust/conflicts_panel')).ConflictsPanel),
+  trash: lazily(async () => (await import('../trust/trash_panel')).TrashPanel),
 }
 
 const close = () => (panel.value = null)
@@ -37,13 +32,7 @@ const close = () => (panel.value = null)
 /** Shows the panel that is open. */
 export function OpenPanel({ session }: { session: Session }) {
   const name = panel.value
-  const [loaded, setLoaded] = useState<{ name: Panel; Shown: Shown } | null>(null)
-  useEffect(() => {
-    const load = name === null ? undefined : LOADED[name]
-    if (name === null || load === undefined) return
-    void report(load().then((Shown) => setLoaded({ name, Shown })))
-  }, [name])
   if (name === null) return null
-  const Shown = READY[name] ?? (loaded?.name === name ? loaded.Shown : null)
-  return Shown === null ? null : <Shown key={name} session={session} onClose={close} />
+  const Shown = PANELS[name]
+  return <Shown key={name} session={session} onClose={close} />
 }

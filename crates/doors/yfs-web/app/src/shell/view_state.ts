@@ -4,7 +4,7 @@ import { effect, signal } from '@preact/signals'
 import type { EditorHandle } from '../editors'
 import type { Session } from '../session/workspace'
 import { revealInTree } from '../tree/file_tree'
-import { addressOf, idAt, parseAddress, type FileAddress, type FilePlace } from './address'
+import { addressOf, idAt, parseAddress, type FileAddress, type FilePlace } from '../session/address'
 import { noteRecent } from './recent'
 
 export type Panel =

@@ -1,4 +1,4 @@
-// The uploads of this page: two at a time, each of which can be paused, canceled and tried again.
+// The uploads of this page, two at a time. A person pauses, cancels and retries each of them.
 
 import { computed, signal, type Signal } from '@preact/signals'
 import { t } from '../language/translate'

@@ -5,7 +5,7 @@ import { plural, t } from '../language/translate'
 import { shorten } from '../session/refusal_words'
 import type { Session } from '../session/workspace'
 import { message, report } from '../shell/message'
-import { linkTo } from '../shell/address'
+import { linkTo } from '../session/address'
 import { freePath, join, nameOf, parentOf, topOf } from './tree_model'
 import {
   draft,

@@ -25,7 +25,7 @@ import { openMenu, type MenuItem, type MenuItems, type MenuPlace } from '../look
 import { shorten } from '../session/refusal_words'
 import type { Session } from '../session/workspace'
 import { favorites, setFavorites } from './favorites'
-import { linkTo } from '../shell/address'
+import { linkTo } from '../session/address'
 import {
   actedOn,
   chooseUploads,

@@ -17,7 +17,7 @@ async function readLog(session: Session, scope: string | null, skip: number): Pr
   return ((await response.json()) as { entries: LogEntry[] }).entries
 }
 
-/** Puts a page before or behind the entries that are known, each of which stays once. */
+/** Puts a page before or behind the entries that are known, and keeps each once. */
 function joinPages(first: LogEntry[], second: LogEntry[]): LogEntry[] {
   const keys = new Set(first.map(entryKey))
   return [...first, ...second.filter((entry) => !keys.has(entryKey(entry)))]

@@ -46,7 +46,7 @@ export function ChangeDialog(props: ChangeDialogProps) {
   const line = isRead ? firstChangedLine(diffRows(texts.before, texts.after)) : null
   return (
     <Dialog title={t('Changes of {name}', { name: nameOf(path) })} form="wide" onClose={onClose}>
-      <div class="change-dialog">
+      <div class="dialog-body">
         <p class="change-subtitle">
           <span class="faint">{subtitle}</span>
           {onOpen !== undefined && (

@@ -3,6 +3,7 @@
 import type { EditorWorkspace, FileRow } from '../../documents'
 import { t } from '../../language/translate'
 import { fileUrl } from '../../session/file_url'
+import { accepted } from '../../session/refusal_words'
 import { makeNotice } from '../notice'
 import { mountHexView } from './hex_view'
 
@@ -112,9 +113,7 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
     hex = mountHexView({ workspace, container: content, size, path })
   }
   const fetchUrl = async (): Promise<string> => {
-    const response = await workspace.fetch(fileUrl(path()))
-    if (!response.ok)
-      throw new Error(t('the server answered {status}', { status: String(response.status) }))
+    const response = await accepted(await workspace.fetch(fileUrl(path())), path())
     const data = await response.blob()
     url ??= URL.createObjectURL(new Blob([data], { type: type || 'application/octet-stream' }))
     return url

@@ -5,7 +5,8 @@ import { useEffect, useState } from 'preact/hooks'
 import { parseDocument } from 'yaml'
 import { t } from '../../language/translate'
 import { readSource } from '../markdown/read_source'
-import { fileUrl } from '../../session/file_url'
+import { mergeFile } from '../../session/merge_file'
+import { accepted } from '../../session/refusal_words'
 import type { MountOptions } from '../mounted_editor'
 import { isToml, withFrontMatter, yamlOf } from './front_matter_model'
 
@@ -18,13 +19,8 @@ interface YamlViewProps {
 async function save(options: MountOptions, hasFrontMatter: boolean, yaml: string): Promise<void> {
   const { workspace, path } = options
   const { text, etag } = (await readSource(workspace, path()))!
-  const response = await workspace.fetch(`${fileUrl(path())}?conflict=merge`, {
-    method: 'PUT',
-    headers: etag === null ? {} : { 'If-Match': etag },
-    body: withFrontMatter(text, hasFrontMatter, yaml),
-  })
-  if (!response.ok)
-    throw new Error(t('the server answered {status}', { status: String(response.status) }))
+  const changed = withFrontMatter(text, hasFrontMatter, yaml)
+  await accepted(await mergeFile(workspace, path(), changed, etag), path())
 }
 
 /** Returns why a text is no YAML, unless the file was none before. */

@@ -67,7 +67,7 @@ export function bindView(
     slashMenu(blocks),
     // Cells that are pasted into a table come before what is pasted elsewhere.
     ...blockPlugins(view.state.schema, workspace),
-    ...formatPlugins(rich, { container, path, report }),
+    ...formatPlugins(rich, { container, path, report, id: options.id }),
     uploadImages(workspace, path, report),
     richClicks(path),
     trimTrailingSpace(),

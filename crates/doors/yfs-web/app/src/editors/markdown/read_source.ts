@@ -1,6 +1,6 @@
 import type { EditorWorkspace } from '../../documents'
-import { t } from '../../language/translate'
 import { fileUrl } from '../../session/file_url'
+import { accepted } from '../../session/refusal_words'
 
 export interface FileSource {
   text: string
@@ -16,10 +16,7 @@ export async function readSource(
   const init = known === null ? {} : { headers: { 'If-None-Match': known } }
   const response = await workspace.fetch(fileUrl(path), init)
   if (response.status === 304) return null
-  if (!response.ok) {
-    throw new Error(t('the server answered {status}', { status: String(response.status) }))
-  }
-  const bytes = await response.arrayBuffer()
+  const bytes = await (await accepted(response, path)).arrayBuffer()
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
   return { text, etag: response.headers.get('ETag') }
 }

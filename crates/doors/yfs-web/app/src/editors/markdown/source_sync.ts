@@ -1,10 +1,10 @@
 // The source of a markdown file as a text that is edited here and merged by the server.
 //
 // The live form of a markdown file is a tree. Its source exists at the server, which merges what is
-// written with `conflict=merge` by least edits against the version that `If-Match` names. Here are two
-// Yjs documents of their own: `base` has the text that the server had at a version, and `mine` has in
-// addition what was typed since. What the server changed is written to `base` and merged into `mine`
-// as the change of another writer, so that what is typed meanwhile, carets and undo stay.
+// written by least edits against the version that `If-Match` names. Here are two Yjs documents of
+// their own: `base` has the text that the server had at a version, and `mine` has in addition what
+// was typed since. What the server changed is written to `base` and merged into `mine` as the change
+// of another writer, so that what is typed meanwhile, carets and undo stay.
 //
 // # Invariants
 // - `mine` contains all of `base`. One request is on its way at a time.
@@ -14,8 +14,8 @@ import { diff } from '@codemirror/merge'
 import { signal, type ReadonlySignal } from '@preact/signals'
 import * as Y from 'yjs'
 import type { EditorWorkspace, SavedState } from '../../documents'
-import { t } from '../../language/translate'
-import { fileUrl } from '../../session/file_url'
+import { mergeFile } from '../../session/merge_file'
+import { reasonOf } from '../../session/refusal_words'
 import { forgetSource, keepSource, keptSource } from './kept_sources'
 import { readSource, type FileSource } from './read_source'
 
@@ -72,7 +72,7 @@ export class SourceSync {
   private running: Promise<void> | null = null
   private wantsAgain = false
   private isClosed = false
-  /** A write of which no answer came: the server may have it or not. */
+  /** A write that no answer came for: the server may have it or not. */
   private doubtful: { text: string; update: Uint8Array } | null = null
 
   constructor(private readonly options: SourceSyncOptions) {
@@ -202,18 +202,10 @@ export class SourceSync {
     const text = this.text.toString()
     const update = Y.encodeStateAsUpdate(this.mine)
     this.doubtful = { text, update }
-    const response = await workspace.fetch(`${fileUrl(path())}?conflict=merge`, {
-      method: 'PUT',
-      headers: this.etag === null ? {} : { 'If-Match': this.etag },
-      body: text,
-    })
+    const response = await mergeFile(workspace, path(), text, this.etag)
     if (response.status >= 500) throw new Error(`status ${response.status}`)
     this.doubtful = null
-    if (!response.ok) {
-      const problem = (await response.json().catch(() => ({}))) as { detail?: string }
-      const status = t('the server answered {status}', { status: String(response.status) })
-      throw new RefusedWrite(problem.detail ?? status)
-    }
+    if (!response.ok) throw new RefusedWrite(await reasonOf(response, path()))
     Y.applyUpdate(this.base, update)
     const etag = response.headers.get('ETag')
     // Without one the server merged: what it has is read, and differs from what was sent.

@@ -5,6 +5,7 @@ import { Plugin } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import type { EditorWorkspace } from '../../documents'
 import { fileUrl } from '../../session/file_url'
+import { accepted } from '../../session/refusal_words'
 
 /** How many names are tried for one picture. */
 const MAX_NAMES = 100
@@ -21,9 +22,7 @@ async function upload(workspace: EditorWorkspace, directory: string, file: File)
       body: file,
     })
     if (response.ok) return name
-    if (response.status !== 409 && response.status !== 412) {
-      throw new Error(`the server answered ${response.status}`)
-    }
+    if (response.status !== 409 && response.status !== 412) await accepted(response, name)
   }
   throw new Error('all names are taken')
 }

@@ -44,6 +44,7 @@ export class LinkTargets {
   /** Returns the path of the file that a link names; null if there is none. */
   find(link: string): string | null {
     const wanted = bareName(link.replace(/#.*$/, '').replace(/^\/+/, ''))
+    if (wanted === '') return null
     const paths = this.index().get(wanted.slice(wanted.lastIndexOf('/') + 1)) ?? []
     const fits = paths.filter((path) => bareName(path).endsWith(`/${wanted}`))
     return fits.sort((a, b) => a.length - b.length || (a < b ? -1 : 1))[0] ?? null
@@ -75,7 +76,9 @@ export class LinkTargets {
       const path = this.workspace.pathOf?.(row.id) ?? pathOfRow(rows, row.id)
       if (path === null) continue
       const name = bareName(row.name)
-      this.byName.set(name, [...(this.byName.get(name) ?? []), path])
+      const paths = this.byName.get(name)
+      if (paths === undefined) this.byName.set(name, [path])
+      else paths.push(path)
     }
     return this.byName
   }
@@ -104,10 +107,11 @@ export function wikiLinkLooks(
 
 /** Opens the file of a wiki link that is clicked. */
 export function wikiClicks(targets: LinkTargets): Plugin {
-  const pathAt = ({ target }: Event): string | null => {
+  const pageAt = ({ target }: Event): string => {
     const link = target instanceof Element ? target.closest<HTMLElement>('.wiki-link') : null
-    return link === null ? null : targets.find(link.dataset['page'] ?? '')
+    return link?.dataset['page'] ?? ''
   }
+  const pathAt = (event: Event): string | null => targets.find(pageAt(event))
   return new Plugin({
     props: {
       handleDOMEvents: {
@@ -120,7 +124,8 @@ export function wikiClicks(targets: LinkTargets): Plugin {
         click: (view, event) => {
           const path = event.button === 0 && !event.shiftKey ? pathAt(event) : null
           if (path === null) return false
-          const detail = { path }
+          const heading = /#(.+)$/.exec(pageAt(event))?.[1]?.toLowerCase().replace(/\s+/g, '-')
+          const detail = { path, heading }
           view.dom.dispatchEvent(new CustomEvent(OPEN_PATH_EVENT, { bubbles: true, detail }))
           return true
         },

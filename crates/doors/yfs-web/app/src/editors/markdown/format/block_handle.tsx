@@ -9,6 +9,7 @@ import { openMenuBelow, type MenuItems } from '../../../look/menu'
 import { blockActions, showKeys } from './actions'
 import { anchorPlace } from './anchors'
 import { moveBlocks } from './block_keys'
+import { addressOf } from '../../../session/address'
 import { headingIdAt } from './outline'
 import type { PopupContext } from './popups'
 import { dispatchAlone } from './undo_steps'
@@ -182,10 +183,13 @@ export class BlockHandle {
 
   private linkItem(place: number, type: string): MenuItems {
     if (type !== 'heading') return []
-    const id = headingIdAt(this.view.state.doc, place)
+    const heading = headingIdAt(this.view.state.doc, place)
+    const at = heading === null || heading === undefined ? {} : { heading }
     const run = () =>
       navigator.clipboard
-        .writeText(`${location.href.split('#')[0]}#${encodeURI(this.context.path())}#${id}`)
+        .writeText(
+          `${location.href.split('#')[0]}${addressOf(this.context.path(), this.context.id, at)}`,
+        )
         .then(
           () => this.context.report(t('The link was copied.')),
           () => this.context.report(t('The browser did not allow to copy.')),

@@ -11,6 +11,8 @@ export interface LateContext {
   /** Returns the present path of the file. */
   path: () => string
   report: (message: string) => void
+  /** The id of the file. */
+  id: string
 }
 
 export interface LateParts {

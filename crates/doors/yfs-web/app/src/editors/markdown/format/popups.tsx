@@ -21,6 +21,8 @@ const HIGHLIGHT = 'link-pending'
 export interface PopupContext {
   path: () => string
   report: (message: string) => void
+  /** The id of the file. */
+  id: string
 }
 
 /** Returns the link that Ctrl+K concerns: the one at the selection, or else the selected text. */

@@ -23,10 +23,10 @@ export class WritingParts {
   private readonly popups: Popups
   private readonly handle: BlockHandle | null
 
-  constructor(rich: RichView, { container, path, report }: LateContext) {
+  constructor(rich: RichView, { container, path, report, id }: LateContext) {
     this.view = rich.view
     const page = this.view.dom.closest<HTMLElement>('.rich-page')
-    const context = { path, report }
+    const context = { path, report, id }
     this.popups = new Popups(this.view, container, this.format, context)
     this.handle = page === null ? null : new BlockHandle(this.view, page, context)
     this.bar.className = 'page-bar is-idle'

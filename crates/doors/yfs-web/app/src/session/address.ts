@@ -1,7 +1,7 @@
-// Addresses of files: `#/notes/plan.md?id=GUID&line=12` or `&heading=setup`. The id survives renames;
-// the path is for people, and for a link that has no id. `#/` is the start page.
+// Addresses of files: `#/notes/plan.md?id=GUID&line=12` or `&heading=setup`. The id survives
+// renames; the path is for people, and for a link that has no id. `#/` is the start page.
 
-import type { Session } from '../session/workspace'
+import type { Session } from './workspace'
 
 /** A place in a file. */
 export interface FilePlace {
