@@ -91,6 +91,21 @@ await scenario(
     await ana.getByRole('button', { name: '/notes/deep/idea.md' }).click()
     await titled(ana, 'idea.md – yfs')
 
+    // A link to a heading leads to it; a key that the editor has used opens nothing.
+    await ana.goto(`${url}/#/notes/deep/idea.md?heading=plan`)
+    await titled(ana, 'idea.md – yfs')
+    const { hash } = new URL(ana.url())
+    assertEqual(hash.endsWith('&heading=plan'), true, `the address of the heading: ${hash}`)
+    await ana.waitForFunction(() => getSelection().anchorNode?.textContent === 'Plan')
+    await row(ana, '/notes/why?#.txt').click()
+    await shows(ana, 'text')
+    await ana.locator('.cm-content').click()
+    await ana.keyboard.press('Control+f')
+    await ana.getByRole('search').waitFor()
+    await ana.keyboard.press('Escape')
+    assertEqual(await ana.locator('dialog').count(), 0, 'no dialog above the editor')
+    await row(ana, '/notes/deep/idea.md').click()
+
     // The start page lists what was opened and changed, and who is here.
     const ben = await enter({ viewport: { width: 1200, height: 800 } })
     await ana.getByRole('button', { name: 'Start', exact: true }).first().click()
