@@ -106,6 +106,11 @@ await scenario(
     assertEqual(await ana.locator('dialog').count(), 0, 'no dialog above the editor')
     await row(ana, '/notes/deep/idea.md').click()
 
+    // The address of a folder shows it in the tree.
+    await ana.goto(`${url}/#/notes/deep`)
+    await titled(ana, 'yfs')
+    await row(ana, '/notes/deep').and(ana.locator('.is-focused')).waitFor()
+
     // The start page lists what was opened and changed, and who is here.
     const ben = await enter({ viewport: { width: 1200, height: 800 } })
     await ana.getByRole('button', { name: 'Start', exact: true }).first().click()

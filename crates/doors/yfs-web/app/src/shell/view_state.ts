@@ -85,6 +85,13 @@ export function openFromAddress(session: Session): void {
   }
   if (address.path === '/') return show(session, null, {})
   const id = idAt(session, address)
+  const entry = session.entries.peek().find(({ guid }) => guid === id)
+  if (entry?.kind === 'directory') {
+    // A folder has no page of its own: the tree shows where it is.
+    show(session, null, {})
+    revealInTree(entry.path)
+    return
+  }
   if (id !== null) {
     show(session, id, address)
     const { line, heading } = address
