@@ -70,7 +70,8 @@ await scenario(
 
     // The first letter of a block decides its direction.
     await openFile(page, '/rtl.md')
-    await page.waitForSelector('.ProseMirror > p')
+    // The file before has no list.
+    await page.waitForSelector('.ProseMirror > ul p')
     /** Returns how far the first letter is from the left edge of the page. */
     const distanceOf = (selector) =>
       page.$eval(selector, (element) => {

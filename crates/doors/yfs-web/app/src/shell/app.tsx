@@ -94,7 +94,7 @@ export function App({ session }: { session: Session }) {
         <Message />
         <DocumentHead session={session} id={id} path={path} />
         {id !== null ? (
-          <EditorPane session={session} id={id} />
+          <EditorPane key={id} session={session} id={id} />
         ) : missing.value !== null ? (
           <MissingFile session={session} address={missing.value} />
         ) : (

@@ -1,12 +1,13 @@
 // The place of the editor, which is loaded when the first file is opened.
 
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { EditorHandle } from '../editors'
 import type { Session } from '../session/workspace'
 import { editorHead, openEditorHandle, openHeading, openLine } from './view_state'
 
 export interface EditorPaneProps {
   session: Session
+  /** The file; another one needs a pane of its own. */
   id: string
 }
 
@@ -14,7 +15,8 @@ export function EditorPane({ session, id }: EditorPaneProps) {
   const editor = useRef<EditorHandle | null>(null)
   const container = useRef<HTMLDivElement>(null)
   const [line, heading] = [openLine.value, openHeading.value]
-  useEffect(() => {
+  // Before the next key: the file before takes none from now on.
+  useLayoutEffect(() => {
     let handle: EditorHandle | null = null
     let isGone = false
     void import('../editors').then(({ openEditor }) => {
@@ -39,9 +41,8 @@ export function EditorPane({ session, id }: EditorPaneProps) {
       handle?.destroy()
       editor.current = null
       openEditorHandle.value = null
-      container.current?.replaceChildren()
     }
-  }, [id])
+  }, [])
   useEffect(() => {
     if (line !== null) editor.current?.reveal(line)
     if (heading !== null) editor.current?.revealHeading?.(heading)
