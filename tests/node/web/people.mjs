@@ -93,6 +93,8 @@ await scenario(
     await zoe.keyboard.press('Control+Home')
     await max.locator('.cm-line', { hasText: 'line 0' }).first().waitFor()
     await zoe.keyboard.press('Control+End')
+    // Until then her caret is at the start, and in view too.
+    await max.locator('.cm-line', { hasText: 'by Max' }).waitFor()
     await until(
       () =>
         max.locator('.cm-ySelectionCaret').evaluate((caret) => {
