@@ -213,7 +213,7 @@ export async function scenario(prepare, play) {
   }
   for (const close of closers.reverse()) await close()
   rmSync(directory, { recursive: true, force: true })
-  if (failure !== null) console.error(failure.stack)
+  if (failure !== null) console.error(failure)
   process.exit(failure === null ? 0 : 1)
 }
 

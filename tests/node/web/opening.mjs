@@ -1,8 +1,8 @@
 // Opening files writes nothing: `node opening.mjs PROFILE FIXTURES`.
 //
-// Opens all files of the handbook and all examples of the CommonMark and GFM specifications, each
-// in the editor that it gets, and counts the updates of its document; the server's logs have no new
-// version of any file at the end.
+// Opens all files of the handbook and all different examples of the CommonMark and GFM
+// specifications, each in the editor that it gets, and counts the updates of its document; the
+// server's logs have no new version of any file at the end.
 
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,12 +13,17 @@ let nFiles = 0
 
 function writeExamples(directory) {
   mkdirSync(join(directory, 'spec'))
+  // Most examples stand in both.
+  const written = new Set()
   for (const name of ['commonmark', 'gfm']) {
     const lines = readFileSync(join(fixtures, `markdown/${name}.jsonl`), 'utf8')
       .trim()
       .split('\n')
     for (const [n, line] of lines.entries()) {
-      writeFileSync(join(directory, 'spec', `${name}-${n}.md`), JSON.parse(line).md)
+      const { md } = JSON.parse(line)
+      if (written.has(md)) continue
+      written.add(md)
+      writeFileSync(join(directory, 'spec', `${name}-${n}.md`), md)
       nFiles += 1
     }
   }

@@ -9,7 +9,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::OnceLock,
 };
 
 use yfs_tests::{command, node, root};
@@ -30,10 +30,8 @@ fn page() -> &'static Path {
     })
 }
 
-/// Runs a scenario to its end, one at a time: each has browsers of its own.
+/// Runs a scenario to its end: each has a server, a directory and browsers of its own.
 fn play(scenario: &str, args: &[&str]) {
-    static STAGE: Mutex<()> = Mutex::new(());
-    let _stage = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = node::dir().join("web");
     node::ensure_installed("web");
     // The package around it has the client of the Model Context Protocol.
