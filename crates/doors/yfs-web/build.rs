@@ -58,22 +58,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     files.sort();
     let mut code = String::from("&[\n");
     for (name, path) in &files {
-        if name.ends_with(".br") || name.ends_with(".gz") {
+        if name.ends_with(".br") {
             continue;
         }
         let etag = etag(&fs::read(path)?);
-        let coded = |coding: &str| {
-            let name = format!("{name}.{coding}");
-            files.binary_search_by(|(other, _)| other.cmp(&name)).ok().map(|at| &files[at].1)
-        };
-        // What is embedded compressed is not embedded a third time.
-        match (coded("br"), coded("gz")) {
-            (Some(brotli), Some(gzip)) => writeln!(
+        let compressed = format!("{name}.br");
+        // What is embedded compressed is not embedded a second time.
+        match files
+            .binary_search_by(|(other, _)| other.cmp(&compressed))
+            .ok()
+            .map(|at| &files[at].1)
+        {
+            Some(brotli) => writeln!(
                 code,
-                "    ({name:?}, {etag:?}, EmbeddedContent::Compressed {{ \
-                 brotli: include_bytes!({brotli:?}), gzip: include_bytes!({gzip:?}) }}),"
+                "    ({name:?}, {etag:?}, EmbeddedContent::Brotli(include_bytes!({brotli:?}))),"
             )?,
-            _ => writeln!(
+            None => writeln!(
                 code,
                 "    ({name:?}, {etag:?}, EmbeddedContent::Plain(include_bytes!({path:?}))),"
             )?,

@@ -9,25 +9,28 @@
 //! }
 //! ```
 
-use std::{borrow::Cow, io::Read};
+use std::{
+    borrow::Cow,
+    io::{Read, Write},
+    sync::OnceLock,
+};
 
-use flate2::read::GzDecoder;
+use brotli_decompressor::Decompressor;
+use flate2::{Compression, write::GzEncoder};
 
 /// The embedded files by their names, with their entity tags.
 const FILES: &[(&str, &str, EmbeddedContent)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// The content of a file of the application.
+/// The gzip forms of the files that were asked for in it, by their places in [`FILES`].
+static GZIP_FORMS: [OnceLock<Vec<u8>>; FILES.len()] = [const { OnceLock::new() }; FILES.len()];
+
+/// The content of a file of the application, as the program holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddedContent {
     /// As it is.
     Plain(&'static [u8]),
-    /// Only compressed, which takes two fifths of the space.
-    Compressed {
-        /// By Brotli (RFC 7932), which browsers accept over TLS and from this machine.
-        brotli: &'static [u8],
-        /// By gzip (RFC 1952), which they accept everywhere.
-        gzip: &'static [u8],
-    },
+    /// Compressed by Brotli (RFC 7932), which takes a fifth of the space.
+    Brotli(&'static [u8]),
 }
 
 /// A file of the application.
@@ -41,6 +44,7 @@ pub struct WebFile {
     pub etag: &'static str,
     /// Whether the name changes with the content, so that a browser may keep the file for ever.
     pub is_immutable: bool,
+    gzip: &'static OnceLock<Vec<u8>>,
 }
 
 /// Returns a file of the application by its path below `/`.
@@ -48,7 +52,22 @@ pub fn file(path: &str) -> Option<WebFile> {
     let at = FILES.binary_search_by(|(name, ..)| (*name).cmp(path)).ok()?;
     let (_, etag, content) = FILES[at];
     let (content_type, is_immutable) = (content_type(path), has_hash(path));
-    Some(WebFile { content_type, content, etag, is_immutable })
+    Some(WebFile { content_type, content, etag, is_immutable, gzip: &GZIP_FORMS[at] })
+}
+
+impl WebFile {
+    /// Returns the content compressed by gzip (RFC 1952), if it can be compressed. Browsers accept
+    /// Brotli over TLS and from this machine only, gzip everywhere. The program does not hold this
+    /// form: the first call for a file makes it, in some milliseconds, and keeps it.
+    pub fn gzip(&self) -> Option<&'static [u8]> {
+        let EmbeddedContent::Brotli(_) = self.content else { return None };
+        let gzip = self.gzip.get_or_init(|| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+            let written = encoder.write_all(&self.content.plain());
+            written.and_then(|()| encoder.finish()).expect("memory takes every write")
+        });
+        Some(gzip)
+    }
 }
 
 impl EmbeddedContent {
@@ -56,9 +75,9 @@ impl EmbeddedContent {
     pub fn plain(self) -> Cow<'static, [u8]> {
         match self {
             Self::Plain(content) => Cow::Borrowed(content),
-            Self::Compressed { gzip, .. } => {
+            Self::Brotli(brotli) => {
                 let mut content = Vec::new();
-                let read = GzDecoder::new(gzip).read_to_end(&mut content);
+                let read = Decompressor::new(brotli, 4096).read_to_end(&mut content);
                 read.expect("the build script wrote it");
                 Cow::Owned(content)
             }
@@ -88,6 +107,8 @@ fn has_hash(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::{fs, path::Path};
+
+    use flate2::read::GzDecoder;
 
     use super::*;
 
@@ -130,8 +151,12 @@ mod tests {
     fn compressed_files_are_shorter_and_have_the_content_that_the_tag_is_of() {
         for (name, etag, content) in FILES {
             let plain = content.plain();
-            if let EmbeddedContent::Compressed { brotli, gzip } = content {
-                assert!(brotli.len().max(gzip.len()) < plain.len(), "{name}");
+            if let EmbeddedContent::Brotli(brotli) = content {
+                assert!(brotli.len() < plain.len(), "{name}");
+                let gzip = file(name).and_then(|file| file.gzip()).expect("it can be compressed");
+                let mut unpacked = Vec::new();
+                GzDecoder::new(gzip).read_to_end(&mut unpacked).expect("gzip");
+                assert!(unpacked == *plain, "{name}");
             }
             // As the build script makes it.
             let hash = plain.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
