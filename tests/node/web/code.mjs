@@ -1,14 +1,89 @@
 // Texts and code: the indentation and the line ends of the file, the line below, going to a line,
-// and the keys of Vim.
+// the list of symbols, colors of brackets, and the keys of Vim.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, filesOf, scenario } from './one_file.mjs'
+import { assertEqual, filesOf, scenario, until } from './one_file.mjs'
 
 const PYTHON = 'def f():\n    return 1\n\n\ndef g():\n    foo = Foo\n    return foo\n'
 
+/** A file of a language, and its symbols: each level below another is two spaces. */
+const SYMBOLS = {
+  'a.ts': [
+    'class A {\n  m() {}\n}\ninterface I { w(): void }\nconst f = () => { let x = 1 }\n',
+    ['A', '  m', 'I', '  w', 'f'],
+  ],
+  'a.rs': ['mod m {\n  struct S;\n  impl S { fn n() {} }\n}\n', ['m', '  S', '  impl S', '    n']],
+  'a.go': ['package p\ntype T int\nfunc (t T) M() {}\n', ['T', 'M']],
+  'a.cpp': [
+    'namespace n {\nint *f(int a) { return 0; }\n}\nvoid A::g() {}\n',
+    ['n', '  f', 'A::g'],
+  ],
+  'a.java': ['class A {\n  A() {}\n  void m() {}\n}\n', ['A', '  A', '  m']],
+  'a.php': ['<?php\nclass A { function m() {} }\n', ['A', '  m']],
+  'a.css': [
+    'a, .b > c { top: 0 }\n@media print { d { top: 0 } }\n',
+    ['a, .b > c', '@media print', '  d'],
+  ],
+  'a.html': [
+    '<h1>One <b>b</b></h1><p id="x"><i></i></p><script>function f() {}</script>\n',
+    ['One b', 'p#x', 'f'],
+  ],
+  'a.xml': ['<a><b id="1"/><c/></a>\n', ['a', '  b#1', '  c']],
+  'a.json': ['{ "a": { "b": [{ "c": 1 }] } }\n', ['a', '  b', '    c']],
+  'a.yaml': ['a:\n  "b": 1\nc: 2\n', ['a', '  b', 'c']],
+  'a.sql': ['create table t (a int);\nselect 1;\n', ['table t']],
+  'a.sh': ['# function not() {\nf() {\n  echo\n}\nfunction g {\n', ['f', 'g']],
+  'a.toml': ['[one]\nkey = 1\n', ['one', 'key']],
+  'a.rb': ['module M\n  class A\n    def b\n', ['M', '  A', '    b']],
+  'a.cs': ['class A {\n  public int M(int a) {\n', ['A', '  M']],
+}
+const BRACKETS = 'f([{ a: "(" }]) // (\n(((((((1)))))))\n'
+
+/** The list of symbols in each language. */
+async function checkLanguages(page) {
+  const list = page.getByRole('dialog', { name: 'Go to a symbol' })
+  const indented = () =>
+    list.locator('li').evaluateAll((items) =>
+      items.map((item) => {
+        const depth = Number(item.style.getPropertyValue('--depth'))
+        return '  '.repeat(depth) + item.querySelector('.choice-label').textContent
+      }),
+    )
+  for (const [name, [, expected]] of Object.entries(SYMBOLS)) {
+    await page.evaluate((path) => window.harness.open(path), `/${name}`)
+    await page.locator(`.cm-content[aria-label="Text of ${name}"] [class]`).first().waitFor()
+    await page.locator('.cm-content').click()
+    await page.keyboard.press('Control+Shift+O')
+    await until(async () => (await list.locator('li').count()) > 0, `the symbols of ${name}`)
+    assertEqual(await indented(), expected, `the symbols of ${name}`)
+    await page.keyboard.press('Escape')
+    await list.waitFor({ state: 'detached' })
+  }
+}
+
+/** Colors of brackets by depth; those of strings and comments have none. */
+async function checkBrackets(page) {
+  const colored = () =>
+    page.locator('[class*="bracket-color-"]').evaluateAll((marks) =>
+      marks.map(({ className, textContent }) => {
+        return textContent + /bracket-color-(\d)/.exec(className)[1]
+      }),
+    )
+  const become = (expected, what) =>
+    until(async () => (await colored()).join(' ') === expected, `${what}: ${expected}`)
+  await page.evaluate(() => window.harness.open('/brackets.js'))
+  const deep = '(1 (2 (3 (4 (5 (6 (1 )1 )6 )5 )4 )3 )2 )1'
+  await become(`(1 [2 {3 }3 ]2 )1 ${deep}`, 'brackets of JavaScript')
+  await page.evaluate(() => window.harness.open('/brackets.sh'))
+  await become('(1 )1 {1 (2 )2 }1', 'brackets of a shell')
+}
+
 await scenario(
   ({ directory }) => {
+    for (const [name, [text]] of Object.entries(SYMBOLS)) writeFileSync(join(directory, name), text)
+    writeFileSync(join(directory, 'brackets.js'), BRACKETS)
+    writeFileSync(join(directory, 'brackets.sh'), 'f() { echo "(" $(ls) # )\n}\n')
     writeFileSync(join(directory, 'app.py'), PYTHON)
     writeFileSync(join(directory, 'new.py'), '')
     writeFileSync(join(directory, 'win.txt'), 'a\r\nb\r\nc\n')
@@ -44,6 +119,29 @@ await scenario(
     await keys.press('Enter')
     await says('Line 3, column 1')
 
+    // The list of symbols begins at the caret; typing filters it, Enter goes there.
+    const symbols = page.getByRole('dialog', { name: 'Go to a symbol' })
+    const labels = () => symbols.locator('.choice-label').allTextContents()
+    await keys.press('Control+Shift+O')
+    await until(async () => (await labels()).join() === 'f,g', 'the symbols of Python')
+    assertEqual(await symbols.locator('.is-selected').textContent(), 'ffunction', 'the one here')
+    await keys.press('ArrowDown')
+    await symbols.locator('.is-selected', { hasText: 'g' }).waitFor()
+    await keys.press('Enter')
+    await says('Line 6, column 1')
+    await keys.press('Control+Shift+O')
+    // Enter may come before the list.
+    await keys.type('F')
+    await keys.press('Enter')
+    await says('Line 1, column 1')
+    await keys.press('Control+Shift+O')
+    await keys.type('none')
+    await symbols.getByText('Nothing matches.').waitFor()
+    await keys.press('Escape')
+    await symbols.waitFor({ state: 'detached' })
+    await checkLanguages(page)
+    await checkBrackets(page)
+
     // Other files: no lines yet, mixed ends, tabs.
     await open('/new.py')
     await says('4 spaces')
@@ -62,11 +160,17 @@ await scenario(
     await keys.press('Tab')
     assertEqual((await stored('/tabs.c')).endsWith('}\n  '), true, 'the chosen indentation')
 
-    // The keys of Vim, for who wants them.
-    await page.evaluate(() => localStorage.setItem('yfs:vim-keys', 'on'))
+    // The keys of Vim, for who wants them, and brackets without colors.
+    await page.evaluate(() => {
+      localStorage.setItem('yfs:vim-keys', 'on')
+      localStorage.setItem('yfs:bracket-colors', 'off')
+    })
     await page.reload()
     await page.waitForFunction(() => window.harness !== undefined)
     await page.waitForFunction(() => window.harness.workspace.idOf('/vim.txt') !== null)
+    await open('/brackets.js')
+    await page.locator('.cm-line span').first().waitFor()
+    assertEqual(await page.locator('[class*="bracket-color-"]').count(), 0, 'colors of brackets')
     await open('/vim.txt')
     await page.locator('.cm-vim-panel, .cm-fat-cursor').first().waitFor({ state: 'attached' })
     await keys.press('g')

@@ -25,6 +25,12 @@ export const STATES = {
     await page.waitForSelector('.remote-cursor')
   },
   code: (_page, { open }) => open('/examples/backfill.py'),
+  symbols: async (page, { open }) => {
+    await open('/examples/tide_client.ts')
+    await shows(page, 'text')
+    await page.keyboard.press('Control+Shift+O')
+    await page.waitForSelector('.choices li')
+  },
   picture: async (page, { open }) => {
     await open('/assets/tide-curve.png')
     await page.waitForSelector('.blob-content img')

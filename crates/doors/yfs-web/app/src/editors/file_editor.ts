@@ -28,6 +28,7 @@ import type { EditorHandle, FileView, OpenFile } from './index'
 import type { EditorAction, MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
 import { hasPreview, mountPreview } from './preview/previews'
+import { openSymbolList } from './symbols/symbol_list'
 
 const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
   text: ['edit', 'blame'],
@@ -103,8 +104,25 @@ export class FileEditor implements EditorHandle {
     if (file.at !== undefined) this.wantedLine = file.at
     this.headerState = signal(this.headerProps([]))
     render(h(EditorHeader, { state: this.headerState as never }), this.header)
+    addEventListener('keydown', this.onKey)
+    this.stops.push(() => removeEventListener('keydown', this.onKey))
     this.observe()
     this.watchReading()
+  }
+
+  /** The keys of the open file work wherever the focus is, but not below a dialog. */
+  private readonly onKey = (event: KeyboardEvent): void => {
+    const isOther = event.defaultPrevented || document.querySelector('dialog[open]') !== null
+    if (isOther || !(event.ctrlKey || event.metaKey) || event.altKey) return
+    const isSymbols = event.shiftKey && event.key.toLowerCase() === 'o'
+    if (!isSymbols || this.mounted?.symbols === undefined) return
+    event.preventDefault()
+    this.showSymbols()
+  }
+
+  private showSymbols(): void {
+    const read = this.mounted?.symbols?.()
+    if (read !== undefined) openSymbolList(read)
   }
 
   focus(): void {
@@ -432,10 +450,17 @@ export class FileEditor implements EditorHandle {
   /** Returns what a person can do in the file now. */
   actions(): EditorAction[] {
     const mounted = this.mounted
-    if (mounted?.outline === undefined) return mounted?.actions?.() ?? []
-    const isOn = !this.outlineSide.hidden
-    const outline = { id: 'outline', label: t('Outline'), isOn, run: () => this.toggleOutline() }
-    return [outline, ...(mounted.actions?.() ?? [])]
+    const actions: EditorAction[] = []
+    if (mounted?.outline !== undefined) {
+      const isOn = !this.outlineSide.hidden
+      const run = () => this.toggleOutline()
+      actions.push({ id: 'outline', label: t('Outline'), isOn, run })
+    }
+    if (mounted?.symbols !== undefined) {
+      const run = () => this.showSymbols()
+      actions.push({ id: 'symbols', label: t('Go to a symbol'), keys: 'Ctrl+Shift+O', run })
+    }
+    return [...actions, ...(mounted?.actions?.() ?? [])]
   }
 
   toggleOutline(): void {

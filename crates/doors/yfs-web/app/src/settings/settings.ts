@@ -33,6 +33,8 @@ export const textSize = choice('text-size', ['normal', 'small', 'large'])
 export const wrapsLines = choice('wrap-lines', ['on', 'off'])
 /** Whether texts have the keys of Vim. */
 export const vimKeys = choice('vim-keys', ['off', 'on'])
+/** Whether brackets of code have colors by their depth. */
+export const bracketColors = choice('bracket-colors', ['on', 'off'])
 
 /** Applies the settings of the look, now and after each choice. */
 export function applyLook(): void {

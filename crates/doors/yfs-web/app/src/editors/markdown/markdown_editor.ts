@@ -97,6 +97,7 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
     outline: outline.outline,
     counts: outline.counts,
     revealHeading: (id) => outline.reveal(id),
+    symbols: async () => outline.symbols(),
     actions: () => rich.actions?.() ?? [],
     destroy: () => {
       outline.destroy()

@@ -9,7 +9,14 @@ import { carryUndo } from '../caret/carry_undo'
 import { pressOf, type HeldKey } from '../caret/held_keys'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
-import { editingExtensions, LanguageSlot, revealLine, viewExtensions, VimSlot } from './setup'
+import {
+  editingExtensions,
+  LanguageSlot,
+  revealLine,
+  symbolsOf,
+  viewExtensions,
+  VimSlot,
+} from './setup'
 import { TextBinding } from './text_binding'
 import { TextStatusLine } from './text_status'
 import { lineEnds } from './text_changes'
@@ -78,6 +85,7 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
     reveal: (line, column) => {
       revealLine(view, view.state.field(lineEnds).lineOf(line), column)
     },
+    symbols: () => symbolsOf(view),
     rename: (newName) => {
       if (!isLarge) void language.load(view, newName)
       status.rename(newName, view)
