@@ -38,6 +38,7 @@ const SYMBOLS = {
   'a.rb': ['module M\n  class A\n    def b\n', ['M', '  A', '    b']],
   'a.cs': ['class A {\n  public int M(int a) {\n', ['A', '  M']],
 }
+const LINES = 'one\ntwo\nthree\nfour\nfive\n'
 const BRACKETS = 'f([{ a: "(" }]) // (\n(((((((1)))))))\n'
 
 /** The list of symbols in each language. */
@@ -79,6 +80,87 @@ async function checkBrackets(page) {
   await become('(1 )1 {1 (2 )2 }1', 'brackets of a shell')
 }
 
+/** Marks at lines that differ from a base, and the way back. */
+async function checkChanges(stage, page, stored) {
+  const keys = page.keyboard
+  const line = page.locator('.status-line')
+  const run = (id) =>
+    page.evaluate((id) => {
+      window.harness.handle
+        .actions()
+        .find((action) => action.id === id)
+        .run()
+    }, id)
+  const kinds = () =>
+    page.locator('.change-mark').evaluateAll((marks) => marks.map(({ className }) => className))
+  const become = (expected, what) => {
+    const wanted = expected.map((kind) => `change-mark is-${kind}`).join()
+    return until(async () => (await kinds()).join() === wanted, `${what}: ${wanted}`)
+  }
+  assertEqual(await page.locator('.change-gutter').count(), 0, 'margins before')
+  await run('changed-lines')
+  await line.getByRole('button', { name: '0 changes' }).waitFor()
+  await keys.press('Control+Home')
+  await keys.type('new\n')
+  await become(['added'], 'a new line')
+  await page.locator('.cm-line', { hasText: 'three' }).click()
+  await keys.press('End')
+  await keys.type('!')
+  await page.locator('.cm-line', { hasText: 'five' }).click()
+  await keys.press('Control+Shift+K')
+  await become(['added', 'changed', 'deleted'], 'three changes')
+  await line.getByRole('button', { name: '3 changes' }).waitFor()
+
+  // Keys go from one to the next, and around; another shows what stood there before.
+  await keys.press('Control+Home')
+  for (const [key, place] of [
+    ['Alt+F5', 'Line 4, column 1'],
+    ['Alt+F5', 'Line 6, column 1'],
+    ['Alt+F5', 'Line 1, column 1'],
+    ['Shift+Alt+F5', 'Line 6, column 1'],
+    ['Shift+Alt+F5', 'Line 4, column 1'],
+  ]) {
+    await keys.press(key)
+    await line.getByText(place, { exact: true }).waitFor()
+  }
+  const panel = page.getByRole('dialog', { name: 'Change' })
+  await keys.press('Alt+F3')
+  await panel.locator('.diff-removed', { hasText: 'three' }).waitFor()
+  await panel.getByRole('button', { name: 'Next change' }).click()
+  await panel.getByText('Deleted lines').waitFor()
+  await keys.press('Escape')
+  await panel.waitFor({ state: 'detached' })
+
+  // A click on a mark as well; what is taken back is the least edit, which undo takes back.
+  await page.locator('.change-mark.is-changed').click()
+  await panel.getByRole('button', { name: 'Take back' }).click()
+  await become(['added', 'deleted'], 'one taken back')
+  assertEqual(await stored('/lines.txt'), 'new\none\ntwo\nthree\nfour\n', 'taken back')
+  await keys.press('Control+z')
+  await become(['added', 'changed', 'deleted'], 'the change again')
+  await page.locator('.change-mark.is-deleted').click()
+  await panel.getByRole('button', { name: 'Take back' }).click()
+  await become(['added', 'changed'], 'the deleted line')
+  await page.locator('.change-mark.is-added').click()
+  await panel.getByText('New lines').waitFor()
+  await panel.getByRole('button', { name: 'Take back' }).click()
+  await become(['changed'], 'the new line')
+  assertEqual(await stored('/lines.txt'), LINES.replace('three', 'three!'), 'two taken back')
+
+  // Others are compared with as well: what changed since their last version.
+  await stage.yfs('--actor', 'human:ben', 'edit', '/lines.txt', '--old', 'one', '--new', 'ONE')
+  await become(['changed', 'changed'], 'the change of another')
+  await page.locator('.cm-line', { hasText: 'four' }).click()
+  await keys.press('End')
+  await keys.type('?')
+  await line.getByRole('button', { name: '2 changes' }).click()
+  await page.getByRole('menuitemcheckbox', { name: 'of another author' }).click()
+  await line.getByRole('button', { name: '1 change', exact: true }).waitFor()
+  await become(['changed'], 'since the version of Ben')
+  await run('changed-lines')
+  await page.locator('.change-gutter').waitFor({ state: 'detached' })
+}
+
 await scenario(
   ({ directory }) => {
     for (const [name, [text]] of Object.entries(SYMBOLS)) writeFileSync(join(directory, name), text)
@@ -87,6 +169,7 @@ await scenario(
     writeFileSync(join(directory, 'app.py'), PYTHON)
     writeFileSync(join(directory, 'new.py'), '')
     writeFileSync(join(directory, 'win.txt'), 'a\r\nb\r\nc\n')
+    writeFileSync(join(directory, 'lines.txt'), LINES)
     writeFileSync(join(directory, 'tabs.c'), 'int f() {\n\treturn 1;\n}\n')
     writeFileSync(join(directory, 'vim.txt'), 'one\ntwo\nthree\n')
   },
@@ -159,6 +242,9 @@ await scenario(
     await keys.press('Control+End')
     await keys.press('Tab')
     assertEqual((await stored('/tabs.c')).endsWith('}\n  '), true, 'the chosen indentation')
+
+    await open('/lines.txt')
+    await checkChanges(stage, page, stored)
 
     // The keys of Vim, for who wants them, and brackets without colors.
     await page.evaluate(() => {

@@ -94,6 +94,19 @@ export const STATES = {
     await openTree(page)
     await page.locator('[role="treeitem"][title="/engineering"]').click()
   },
+  // The last one: the marks stay on.
+  'changed-lines': async (page, { open }) => {
+    await open('/examples/harmonic.rs')
+    await shows(page, 'text')
+    await page.locator('.cm-line').nth(3).click()
+    await command(page, 'Changed lines')
+    await page.waitForSelector('.change-gutter')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' //')
+    await page.waitForSelector('.change-mark')
+    await page.keyboard.press('Alt+F3')
+    await page.waitForSelector('.change-panel')
+  },
 }
 
 /** Copies what the states show. */

@@ -35,6 +35,10 @@ export const wrapsLines = choice('wrap-lines', ['on', 'off'])
 export const vimKeys = choice('vim-keys', ['off', 'on'])
 /** Whether brackets of code have colors by their depth. */
 export const bracketColors = choice('bracket-colors', ['on', 'off'])
+/** Whether texts have marks at lines that differ from a base, and what the base is. */
+export const changedLines = choice('changed-lines', ['off', 'on'])
+export const changedBase = choice('changed-base', ['opened', 'version', 'others'])
+export type ChangedBase = typeof changedBase.value
 
 /** Applies the settings of the look, now and after each choice. */
 export function applyLook(): void {

@@ -28,6 +28,9 @@ const code = (): Keys => [
   ['Ctrl+G', t('Go to a line')],
   ['Ctrl+Shift+O', t('Go to a symbol')],
   ['Ctrl+/', t('Comment lines')],
+  ['Alt+F5', t('Next change')],
+  ['Shift+Alt+F5', t('Previous change')],
+  ['Alt+F3', t('Show what was changed in this line')],
 ]
 
 export function ShortcutsPanel({ session, onClose }: PanelProps) {

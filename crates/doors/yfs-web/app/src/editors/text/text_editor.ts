@@ -9,6 +9,7 @@ import { carryUndo } from '../caret/carry_undo'
 import { pressOf, type HeldKey } from '../caret/held_keys'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
+import { ChangedLinesSlot } from './changed_lines_slot'
 import {
   editingExtensions,
   LanguageSlot,
@@ -37,9 +38,12 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
   const language = new LanguageSlot()
   const vim = new VimSlot()
   const undoManager = new Y.UndoManager(text, { trackedOrigins: new Set([CARRIED]) })
+  const changed = new ChangedLinesSlot(options)
   const binding = new TextBinding(text, opened.awareness, undoManager)
   const bound = binding.open()
-  const status = new TextStatusLine(name, EditorState.create({ doc: bound.doc }).doc)
+  const status = new TextStatusLine(name, EditorState.create({ doc: bound.doc }).doc, (view) =>
+    changed.statusParts(view),
+  )
   let unlocked = !isLarge
   let readOnly = options.readOnly
 
@@ -55,10 +59,12 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
         vim.extension(),
         language.extension(),
         status.extension(),
+        changed.extension(),
       ],
     }),
   })
   status.mount(view, container)
+  changed.start(view, () => status.refresh(view))
   void vim.load(view)
   const update = () =>
     view.dispatch({ effects: access.reconfigure(editable(unlocked && !readOnly)) })
@@ -85,6 +91,7 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
     reveal: (line, column) => {
       revealLine(view, view.state.field(lineEnds).lineOf(line), column)
     },
+    actions: () => changed.actions(view),
     symbols: () => symbolsOf(view),
     rename: (newName) => {
       if (!isLarge) void language.load(view, newName)
@@ -103,6 +110,7 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
     takeOver: (former, keys) => takeOver(view, binding, former, keys),
     destroy: () => {
       opened.awareness.setLocalStateField('cursor', null)
+      changed.destroy()
       status.destroy()
       view.destroy()
       undoManager.destroy()
