@@ -41,6 +41,14 @@ export const STATES = {
     await command(page, 'Source')
     await shows(page, 'source')
   },
+  split: async (page, { open }) => {
+    await open('/runbooks/on-call.md')
+    await shows(page, 'richtext')
+    // A phone is not offered it.
+    if (page.viewportSize().width < 700) return
+    await page.keyboard.press('Control+\\')
+    await page.waitForSelector('.split-source .cm-line')
+  },
   authors: async (page, { open }) => {
     await open('/runbooks/review.md')
     await command(page, 'Authors')

@@ -1,5 +1,6 @@
 import type { ReadonlySignal } from '@preact/signals'
 import type { IconNode } from 'lucide'
+import type { EditorView as RichView } from 'prosemirror-view'
 import type { EditorWorkspace, OpenDocument, SavedState } from '../documents'
 import type { SharedSelection } from './caret/carry_caret'
 import type { HeldKey } from './caret/held_keys'
@@ -77,6 +78,8 @@ export interface MountedEditor {
   selection?(): SharedSelection
   /** Selects what the editor before this one had selected, and types the keys that were held. */
   takeOver?(former: SharedSelection, keys: HeldKey[]): void
+  /** The view of rich text, beside which the source can be shown. */
+  richView?: RichView
   /** The headings; read only while they are watched. */
   outline?: ReadonlySignal<OutlineItem[]>
   counts?: ReadonlySignal<TextCounts>

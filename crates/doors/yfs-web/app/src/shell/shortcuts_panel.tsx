@@ -18,6 +18,8 @@ const writing = (): Keys => [
   ['/', t('Insert a block, at the beginning of a line')],
   ['Tab', t('Deeper in a list, next cell of a table')],
   ['Ctrl+Enter', t('Leave a code block')],
+  ['Ctrl+Shift+O', t('Go to a symbol')],
+  ['Ctrl+\\', t('Rich text and source side by side')],
   ['Ctrl+Z', t('Undo what you did')],
 ]
 

@@ -94,6 +94,7 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
     },
     selection: () => richSelection(view),
     takeOver: (former, keys) => takeOverRich(view, former, keys),
+    richView: view,
     outline: outline.outline,
     counts: outline.counts,
     revealHeading: (id) => outline.reveal(id),

@@ -42,7 +42,12 @@ function guardWindow(sync: SourceSync): () => void {
   return () => removeEventListener('beforeunload', onUnload)
 }
 
-export async function mountSourceView(options: SourceOptions): Promise<MountedEditor> {
+/** The editor of a source, with its view. */
+export interface SourceEditor extends MountedEditor {
+  view: EditorView
+}
+
+export async function mountSourceView(options: SourceOptions): Promise<SourceEditor> {
   const { container, document: opened, workspace, id, path } = options
   const sync = new SourceSync({ workspace, id, path })
   await sync.load()
@@ -95,6 +100,7 @@ export async function mountSourceView(options: SourceOptions): Promise<MountedEd
     }),
   ]
   return {
+    view,
     savedState: sync.state,
     focus: () => view.focus(),
     reveal: (line, column) => revealLine(view, view.state.field(lineEnds).lineOf(line), column),
