@@ -53,6 +53,19 @@ await scenario(
     if (!text.endsWith('### Last of all\n\nEnd.\n'))
       throw new Error(`the end is ${text.slice(-40)}`)
 
+    // The list of symbols has the headings; its key works from the tree as well.
+    await page.locator('[role="treeitem"][title="/doc.md"]').focus()
+    await page.keyboard.press('Control+Shift+O')
+    await page.keyboard.type('part 33')
+    const symbols = page.getByRole('dialog', { name: 'Go to a symbol' })
+    await until(async () => (await symbols.locator('li').count()) === 1, 'the heading')
+    await page.keyboard.press('Enter')
+    await symbols.waitFor({ state: 'detached' })
+    await page.keyboard.press('End')
+    await page.keyboard.type('!')
+    await outline.getByRole('button', { name: 'Part 33!' }).waitFor()
+    await page.keyboard.press('Backspace')
+
     // The list of commands switches the bar off, also for the next visit.
     const runCommand = async (name) => {
       await page.keyboard.press('F1')

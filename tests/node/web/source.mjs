@@ -1,5 +1,6 @@
 // The source of a markdown file is edited while others edit its rich text: nothing is lost, also
-// without the server, and what was not edited keeps its bytes. Argument: a seed.
+// without the server, and what was not edited keeps its bytes. Side by side, both forms show one
+// place, and each what is typed in the other. Argument: a seed.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,9 +8,15 @@ import { assertEqual, saved, savedState, scenario, shows, textOf, until } from '
 
 const [seed = '1'] = process.argv.slice(2)
 const N_WORDS = 40
+/** So many blocks that not all are laid out. */
+const sections = Array.from({ length: 140 }, (_, n) => {
+  const list = Array.from({ length: n % 4 }, (_, item) => `- item ${item} of ${n}\n`).join('')
+  return `## Part ${n}\n\n${`Words of [part](a.md) ${n}. `.repeat(1 + (n % 9))}\n\n${list}`
+})
 const FILES = {
   'plan.md': '# Plan\n\nAna writes:\n\nBen writes:\n\nLeft: and right:\n',
   'odd.md': '---\ntitle: Odd\n---\nTitle\n=====\r\n\r\n*  one\r\n*  two 😀\r\n\r\n[x]: y "z"\r\n',
+  'both.md': `---\ntitle: Both\n---\n\n${sections.join('\n')}`,
   'chaos.md': `${Array.from({ length: 12 }, (_, n) => `Line ${n}:`).join('\n\n')}\n`,
 }
 
@@ -25,6 +32,87 @@ function randomOf(first) {
 /** Returns the lines that a source view shows. */
 const linesOf = (page) =>
   page.evaluate(() => [...document.querySelectorAll('.cm-line')].map((line) => line.textContent))
+
+/** Returns the numbers of the first parts whose headings are in the rich text and in the source. */
+const partsInView = (page) =>
+  page.evaluate(() => {
+    const firstOf = (pane, headings) => {
+      const { top } = pane.getBoundingClientRect()
+      const isBelow = (line) => line.getBoundingClientRect().top >= top - 2
+      const first = [...pane.querySelectorAll(headings)].find(
+        (line) => /Part \d+/.test(line.textContent) && isBelow(line),
+      )
+      return Number(/Part (\d+)/.exec(first?.textContent ?? '')?.[1] ?? NaN)
+    }
+    const rich = document.querySelector('.editor-pane:has(> .rich-page)')
+    const source = document.querySelector('.split-source .cm-scroller')
+    return [firstOf(rich, 'h2'), firstOf(source, '.cm-line')]
+  })
+
+/** Rich text and source side by side. */
+async function checkSplit(page, path, stored) {
+  const keys = page.keyboard
+  await page.evaluate((path) => window.harness.open(path), path)
+  await shows(page, 'richtext')
+  await page.locator('.ProseMirror p').first().click()
+  await keys.press('End')
+  await keys.type(' Before.')
+  await keys.press('Control+\\')
+  const source = page.locator('.split-source .cm-content')
+  await source.waitFor()
+
+  // The rich text is the one that was there: its caret, and its undo.
+  await keys.type(' Rich.')
+  await source.getByText('Before. Rich.').waitFor()
+  await until(async () => {
+    // What was typed slowly is several steps.
+    await keys.press('Control+z')
+    const first = await page.locator('.ProseMirror p').first().textContent()
+    return /^Words of part 0\.\s*$/.test(first)
+  }, 'the undo')
+  await source.locator('.cm-line', { hasText: '## Part 0' }).click()
+  await keys.press('End')
+  await keys.type(' typed')
+  await page.locator('.ProseMirror h2', { hasText: 'Part 0 typed' }).waitFor()
+  const text = await stored(path)
+  const typed = FILES['both.md'].replace('Part 0\n', 'Part 0 typed\n')
+  assertEqual(text === typed, true, `both forms: ${text.slice(0, 200)}`)
+
+  // Each side follows the other one, and leaves it where it is.
+  const isTogether = async (least) => {
+    const [rich, source] = await partsInView(page)
+    return rich >= least && source >= least && Math.abs(rich - source) <= 1
+  }
+  const wheelOver = async (selector, by) => {
+    const { x, y } = await page.locator(selector).boundingBox()
+    await page.mouse.move(x + 200, y + 300)
+    await page.mouse.wheel(0, by)
+  }
+  await wheelOver('.editor-content', 3000)
+  await until(() => isTogether(10), 'the source at the place of the rich text')
+  await wheelOver('.split-source', 600)
+  await until(() => isTogether(15), 'the rich text at the place of the source')
+  await wheelOver('.split-source', 60_000)
+  const ends = () =>
+    page.evaluate(() => {
+      const rich = document.querySelector('.editor-pane:has(> .rich-page)')
+      const panes = [rich, document.querySelector('.split-source .cm-scroller')]
+      return panes.map((pane) => pane.scrollHeight - pane.clientHeight - pane.scrollTop < 3)
+    })
+  await until(async () => (await ends()).join() === 'true,true', 'both ends')
+
+  // The divider is moved by keys; the key of the view closes it.
+  const divider = page.getByRole('separator', { name: 'Width of the rich text' })
+  await divider.focus()
+  await keys.press('ArrowLeft')
+  assertEqual(await divider.getAttribute('aria-valuenow'), '45', 'the share of the rich text')
+  await keys.press('Control+\\')
+  await page.locator('.split-source').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Split' }).click()
+  await source.waitFor()
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await page.locator('.split-source').waitFor({ state: 'detached' })
+}
 
 await scenario(
   async ({ directory, yfs }) => {
@@ -117,6 +205,8 @@ await scenario(
     await ana.getByRole('button', { name: 'Edit', exact: true }).click()
     await shows(ana, 'richtext')
     await until(async () => (await stage.yfs('cat', '/odd.md')).includes('left'), 'what was left')
+
+    await checkSplit(ana, '/both.md', stored)
 
     // Random edits of three writers, each in lines of their own: two who type at one place at once
     // may part each other's words. Each word is there once.

@@ -25,6 +25,12 @@ export const STATES = {
     await page.waitForSelector('.remote-cursor')
   },
   code: (_page, { open }) => open('/examples/backfill.py'),
+  symbols: async (page, { open }) => {
+    await open('/examples/tide_client.ts')
+    await shows(page, 'text')
+    await page.keyboard.press('Control+Shift+O')
+    await page.waitForSelector('.choices li')
+  },
   picture: async (page, { open }) => {
     await open('/assets/tide-curve.png')
     await page.waitForSelector('.blob-content img')
@@ -34,6 +40,14 @@ export const STATES = {
     await open('/runbooks/on-call.md')
     await command(page, 'Source')
     await shows(page, 'source')
+  },
+  split: async (page, { open }) => {
+    await open('/runbooks/on-call.md')
+    await shows(page, 'richtext')
+    // A phone is not offered it.
+    if (page.viewportSize().width < 700) return
+    await page.keyboard.press('Control+\\')
+    await page.waitForSelector('.split-source .cm-line')
   },
   authors: async (page, { open }) => {
     await open('/runbooks/review.md')
@@ -87,6 +101,19 @@ export const STATES = {
   tree: async (page) => {
     await openTree(page)
     await page.locator('[role="treeitem"][title="/engineering"]').click()
+  },
+  // The last one: the marks stay on.
+  'changed-lines': async (page, { open }) => {
+    await open('/examples/harmonic.rs')
+    await shows(page, 'text')
+    await page.locator('.cm-line').nth(3).click()
+    await command(page, 'Changed lines')
+    await page.waitForSelector('.change-gutter')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' //')
+    await page.waitForSelector('.change-mark')
+    await page.keyboard.press('Alt+F3')
+    await page.waitForSelector('.change-panel')
   },
 }
 

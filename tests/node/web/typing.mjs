@@ -1,4 +1,5 @@
-// How long a keystroke takes in 200 KB of markdown and of text, until the next frame is painted.
+// How long a keystroke takes in 200 KB of markdown and of text, and in 1 MB of code with marks at
+// changed lines and colors of brackets, until the next frame is painted.
 // Prints the figures; fails only if a character is lost.
 
 import { writeFileSync } from 'node:fs'
@@ -6,6 +7,7 @@ import { join } from 'node:path'
 import { saved, scenario, shows } from './one_file.mjs'
 
 const N_KEYS = 200
+const CODE = 'const f = (a: { b: [number] }) => {\n  return [a.b, (a)]\n}\n'
 
 function markdown(size) {
   const parts = ['# A long document\n']
@@ -46,19 +48,31 @@ async function measure(page, selector) {
   return `p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, max ${at(0.999)} ms`
 }
 
+/** Switches marks of changed lines on. */
+async function markChanges(page) {
+  await page.evaluate(() => {
+    const isMarks = ({ id }) => id === 'changed-lines'
+    window.harness.handle.actions().find(isMarks).run()
+  })
+  await page.locator('.change-gutter').waitFor()
+}
+
 await scenario(
   ({ directory }) => {
     writeFileSync(join(directory, 'long.md'), markdown(200_000))
     writeFileSync(join(directory, 'long.txt'), markdown(200_000))
+    writeFileSync(join(directory, 'long.ts'), CODE.repeat(1_000_000 / CODE.length))
   },
   async (stage) => {
     for (const [path, editor, selector] of [
       ['/long.md', 'richtext', '.ProseMirror h2:nth-of-type(3) + p'],
       ['/long.txt', 'text', '.cm-line:nth-child(8)'],
+      ['/long.ts', 'text', '.cm-line:nth-child(8)'],
     ]) {
       const page = await stage.open(path)
       await shows(page, editor)
       await page.waitForSelector(selector)
+      if (path === '/long.ts') await markChanges(page)
       const figures = await measure(page, selector)
       await saved(page)
       const count = [...(await stage.yfs('cat', path))].filter((letter) => letter === 'x').length

@@ -7,7 +7,7 @@ import { savedStateText, type OpenDocument, type SavedState } from '../documents
 import { t } from '../language/translate'
 import { previewLabel } from './preview/previews'
 
-export type EditorMode = 'edit' | 'preview' | 'source' | 'blame'
+export type EditorMode = 'edit' | 'preview' | 'source' | 'split' | 'blame'
 
 export interface HeaderProps {
   opened: OpenDocument
@@ -54,6 +54,7 @@ export const viewLabels = (name: string): Record<EditorMode, string> => ({
   edit: t('Edit'),
   preview: previewLabel(name),
   source: t('Source'),
+  split: t('Split'),
   blame: t('Authors'),
 })
 

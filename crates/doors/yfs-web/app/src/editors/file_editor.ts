@@ -28,15 +28,19 @@ import type { EditorHandle, FileView, OpenFile } from './index'
 import type { EditorAction, MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
 import { hasPreview, mountPreview } from './preview/previews'
+import { openSymbolList } from './symbols/symbol_list'
 
 const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
   text: ['edit', 'blame'],
-  richtext: ['edit', 'source', 'blame'],
+  richtext: ['edit', 'source', 'split', 'blame'],
 }
+
+/** Whether two sides are wide enough to be written in; a phone is not offered them. */
+const hasRoom = () => !matchMedia('(max-width: 700px)').matches
 
 /** Returns the views of a file in a state. */
 function modesOf({ kind }: FileState, name: string): EditorMode[] {
-  const modes = MODES[kind] ?? []
+  const modes = (MODES[kind] ?? []).filter((mode) => mode !== 'split' || hasRoom())
   return kind === 'text' && hasPreview(name) ? modes.toSpliced(1, 0, 'preview') : modes
 }
 
@@ -64,6 +68,10 @@ export class FileEditor implements EditorHandle {
   private readonly stops: (() => void)[] = []
   private readonly headerState: ReturnType<typeof signal<HeaderProps>>
   private mounted: MountedEditor | null = null
+  /** The source beside the rich text. */
+  private split: MountedEditor | null = null
+  /** Counts changes of the split view: one that was overtaken while it was loading is dropped. */
+  private nSplits = 0
   private mountedKey = ''
   private shownName: string | null = null
   /** What is typed while the editor of one root takes the place of the other one's. */
@@ -103,8 +111,30 @@ export class FileEditor implements EditorHandle {
     if (file.at !== undefined) this.wantedLine = file.at
     this.headerState = signal(this.headerProps([]))
     render(h(EditorHeader, { state: this.headerState as never }), this.header)
+    addEventListener('keydown', this.onKey)
+    this.stops.push(() => removeEventListener('keydown', this.onKey))
     this.observe()
     this.watchReading()
+  }
+
+  /** The keys of the open file work wherever the focus is, but not below a dialog. */
+  private readonly onKey = (event: KeyboardEvent): void => {
+    const isOther = event.defaultPrevented || document.querySelector('dialog[open]') !== null
+    if (isOther || !(event.ctrlKey || event.metaKey) || event.altKey) return
+    const { modes, mode } = this.headerState.peek() as HeaderProps
+    const isBackslash = event.key === '\\' || event.code === 'Backslash'
+    if (event.shiftKey && event.key.toLowerCase() === 'o' && this.mounted?.symbols) {
+      event.preventDefault()
+      this.showSymbols()
+    } else if (!event.shiftKey && isBackslash && modes.includes('split')) {
+      event.preventDefault()
+      this.mode.value = mode === 'split' ? 'edit' : 'split'
+    }
+  }
+
+  private showSymbols(): void {
+    const read = this.mounted?.symbols?.()
+    if (read !== undefined) openSymbolList(read)
   }
 
   focus(): void {
@@ -113,6 +143,7 @@ export class FileEditor implements EditorHandle {
   }
 
   reveal(line: number, column?: number): void {
+    if (this.split !== null) return this.split.reveal(line, column)
     const isWaiting = this.mounted === null || this.mountedKey.startsWith('loading')
     if (isWaiting) this.wantedLine = column === undefined ? { line } : { line, column }
     else this.mounted?.reveal(line, column)
@@ -126,6 +157,7 @@ export class FileEditor implements EditorHandle {
     this.nMounts += 1
     for (const stop of this.stops) stop()
     this.history?.destroy()
+    this.closeSplit()
     render(null, this.outlineSide)
     this.mounted?.destroy()
     render(null, this.header)
@@ -136,6 +168,11 @@ export class FileEditor implements EditorHandle {
 
   private get row(): FileRow | undefined {
     return this.file.workspace.rows.value.get(this.file.id)
+  }
+
+  private get isReadOnly(): boolean {
+    const { workspace, id } = this.file
+    return workspace.readOnly || trashedAncestor(workspace.rows.peek(), id) !== null
   }
 
   private readonly path = (): string => {
@@ -171,6 +208,7 @@ export class FileEditor implements EditorHandle {
       effect(() => {
         const value = readOnly.value
         this.mounted?.setReadOnly(value)
+        this.split?.setReadOnly(value)
       }),
       effect(() => this.update(fileState(this.row, this.contentRoot.value), readOnly.peek())),
       effect(() => this.showRefusal()),
@@ -206,19 +244,23 @@ export class FileEditor implements EditorHandle {
     const name = this.row?.name ?? this.shownName ?? ''
     const modes = modesOf(state, name)
     const mode = modes.includes(this.mode.value) ? this.mode.value : 'edit'
-    const key = `${stateKey(state)} ${mode}`
+    // The rich text stays as it is when its source comes beside it.
+    const mounts = mode === 'split' ? 'edit' : mode
+    const key = `${stateKey(state)} ${mounts}`
+    if (mode !== 'split' || key !== this.mountedKey) this.closeSplit()
     const isRenamed = this.shownName !== null && this.shownName !== name
     const wasContent = MODES[this.mountedKey.split(' ')[0] as FileState['kind']] !== undefined
     this.headerState.value = this.headerProps(modes, mode)
     if (key === this.mountedKey) {
-      if (isRenamed) this.mounted?.rename(name)
+      if (isRenamed) for (const editor of [this.mounted, this.split]) editor?.rename(name)
       this.shownName = name
+      if (mode === 'split') void this.openSplit()
       return
     }
     const isSwap =
       wasContent && modes.length > 0 && stateKey(state) !== this.mountedKey.split(' ')[0]
     this.wantsFocus ||= this.content.contains(document.activeElement)
-    const former = isSwap && mode === 'edit' ? this.mounted : null
+    const former = isSwap && mounts === 'edit' ? this.mounted : null
     if (former?.selection === undefined) this.unmount()
     else {
       this.nMounts += 1
@@ -234,7 +276,7 @@ export class FileEditor implements EditorHandle {
           : t('The file was renamed: the editor shows it as plain text now.')
       showBriefly(this.notices, news)
     }
-    void this.mount(state, mode, name, readOnly)
+    void this.mount(state, mounts, name, readOnly)
   }
 
   private remount(): void {
@@ -245,6 +287,7 @@ export class FileEditor implements EditorHandle {
 
   private unmount(): void {
     this.nMounts += 1
+    this.closeSplit()
     this.heldKeys?.release()
     this.heldKeys = null
     this.shown.value = null
@@ -262,18 +305,7 @@ export class FileEditor implements EditorHandle {
   ): Promise<void> {
     const mount = this.nMounts
     const container = element('editor-pane', this.content)
-    const { workspace, id } = this.file
-    const options: MountOptions = {
-      workspace,
-      id,
-      name,
-      container,
-      notices: this.notices,
-      document: this.opened,
-      readOnly,
-      remount: () => this.remount(),
-      path: this.path,
-    }
+    const options: MountOptions = { ...this.mountOptions(name, readOnly), container }
     let mounted: MountedEditor
     try {
       mounted = await this.create(state, mode, options)
@@ -290,8 +322,8 @@ export class FileEditor implements EditorHandle {
       return
     }
     this.replaceFormer(mounted)
-    const { modes, mode: shown } = this.headerState.peek() as HeaderProps
-    this.headerState.value = this.headerProps(modes, shown)
+    this.showHeader()
+    const { mode: shown } = this.headerState.peek() as HeaderProps
     this.root.dataset['editor'] = mode === 'edit' ? state.kind : mode
     if (this.wantsFocus) mounted.focus()
     // What only says that the content is on its way leaves both to the editor that follows.
@@ -302,8 +334,59 @@ export class FileEditor implements EditorHandle {
       this.wantedLine = null
       this.wantsFocus = false
     }
-    const isTrashed = trashedAncestor(workspace.rows.peek(), id) !== null
-    mounted.setReadOnly(workspace.readOnly || isTrashed)
+    mounted.setReadOnly(this.isReadOnly)
+    if (shown === 'split') void this.openSplit()
+  }
+
+  private mountOptions(name: string, readOnly: boolean): Omit<MountOptions, 'container'> {
+    const { workspace, id } = this.file
+    return {
+      workspace,
+      id,
+      name,
+      notices: this.notices,
+      document: this.opened,
+      readOnly,
+      remount: () => this.remount(),
+      path: this.path,
+    }
+  }
+
+  /** Shows the source beside the rich text. */
+  private async openSplit(): Promise<void> {
+    const rich = this.mounted?.richView
+    if (rich === undefined || this.split !== null) return
+    this.nSplits += 1
+    const opening = this.nSplits
+    const isOvertaken = () => opening !== this.nSplits
+    const options = this.mountOptions(this.shownName ?? '', this.isReadOnly)
+    try {
+      const { mountSplitSource } = await import('./markdown/split/split_source')
+      const pane = rich.dom.closest<HTMLElement>('.editor-pane')
+      if (isOvertaken() || pane === null) return
+      const split = await mountSplitSource({ ...options, rich, pane, isOvertaken })
+      if (split === null) return
+      if (isOvertaken()) return split.destroy()
+      this.split = split
+      split.setReadOnly(this.isReadOnly)
+      this.showHeader()
+    } catch (error) {
+      if (!isOvertaken()) this.showFailure(error)
+    }
+  }
+
+  private closeSplit(): void {
+    this.nSplits += 1
+    if (this.split === null) return
+    this.split.destroy()
+    this.split = null
+    this.showHeader()
+  }
+
+  /** Says anew in the head what is shown. */
+  private showHeader(): void {
+    const { modes, mode } = this.headerState.peek() as HeaderProps
+    this.headerState.value = this.headerProps(modes, mode)
   }
 
   /** Ends the editor before this one, if it is still there, and goes on where its caret was. */
@@ -406,7 +489,7 @@ export class FileEditor implements EditorHandle {
   private headerProps(modes: EditorMode[], mode: EditorMode = 'edit'): HeaderProps {
     return {
       opened: this.opened,
-      ownState: this.mounted?.savedState ?? null,
+      ownState: (this.split ?? this.mounted)?.savedState ?? null,
       name: this.row?.name ?? this.shownName ?? '',
       modes,
       mode,
@@ -432,10 +515,17 @@ export class FileEditor implements EditorHandle {
   /** Returns what a person can do in the file now. */
   actions(): EditorAction[] {
     const mounted = this.mounted
-    if (mounted?.outline === undefined) return mounted?.actions?.() ?? []
-    const isOn = !this.outlineSide.hidden
-    const outline = { id: 'outline', label: t('Outline'), isOn, run: () => this.toggleOutline() }
-    return [outline, ...(mounted.actions?.() ?? [])]
+    const actions: EditorAction[] = []
+    if (mounted?.outline !== undefined) {
+      const isOn = !this.outlineSide.hidden
+      const run = () => this.toggleOutline()
+      actions.push({ id: 'outline', label: t('Outline'), isOn, run })
+    }
+    if (mounted?.symbols !== undefined) {
+      const run = () => this.showSymbols()
+      actions.push({ id: 'symbols', label: t('Go to a symbol'), keys: 'Ctrl+Shift+O', run })
+    }
+    return [...actions, ...(mounted?.actions?.() ?? [])]
   }
 
   toggleOutline(): void {
@@ -457,8 +547,7 @@ export class FileEditor implements EditorHandle {
   private async switchHistory(): Promise<void> {
     const update = () => {
       this.side.hidden = this.history === null
-      const { modes, mode } = this.headerState.peek() as HeaderProps
-      this.headerState.value = this.headerProps(modes, mode)
+      this.showHeader()
     }
     if (this.history !== null) {
       this.history.destroy()

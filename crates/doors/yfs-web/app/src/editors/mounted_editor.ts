@@ -1,8 +1,10 @@
 import type { ReadonlySignal } from '@preact/signals'
 import type { IconNode } from 'lucide'
+import type { EditorView as RichView } from 'prosemirror-view'
 import type { EditorWorkspace, OpenDocument, SavedState } from '../documents'
 import type { SharedSelection } from './caret/carry_caret'
 import type { HeldKey } from './caret/held_keys'
+import type { SymbolKind } from './symbols/symbol_rules'
 
 /** What an editor is mounted with. */
 export interface MountOptions {
@@ -35,6 +37,23 @@ export interface TextCounts {
   minutes: number
 }
 
+/** A heading, or what code declares. */
+export interface EditorSymbol {
+  kind: SymbolKind
+  name: string
+  /** How many symbols are around it. */
+  depth: number
+  /** Moves the caret there. */
+  go: () => void
+}
+
+export interface DocumentSymbols {
+  /** In the order of the text. */
+  symbols: EditorSymbol[]
+  /** The index of the last one before the caret; -1 without one. */
+  current: number
+}
+
 /** What a person can do in an editor by a menu or by the list of commands. */
 export interface EditorAction {
   id: string
@@ -59,9 +78,13 @@ export interface MountedEditor {
   selection?(): SharedSelection
   /** Selects what the editor before this one had selected, and types the keys that were held. */
   takeOver?(former: SharedSelection, keys: HeldKey[]): void
+  /** The view of rich text, beside which the source can be shown. */
+  richView?: RichView
   /** The headings; read only while they are watched. */
   outline?: ReadonlySignal<OutlineItem[]>
   counts?: ReadonlySignal<TextCounts>
+  /** Reads what the list of symbols offers. */
+  symbols?(): Promise<DocumentSymbols>
   /** Moves the caret to a heading; reports whether it exists. */
   revealHeading?(id: string): boolean
   /** Returns what a person can do now. */

@@ -84,6 +84,22 @@ function BlockRowView({ row }: { row: BlockRow }) {
   )
 }
 
+/** The lines of a difference in one column. */
+export function DiffLines({ before, after }: { before: string; after: string }) {
+  const rows = useMemo(() => diffRows(before, after), [before, after])
+  return (
+    <div class="diff-scroll" tabIndex={0} role="region" aria-label={t('Difference')}>
+      <table class="diff is-inline">
+        <tbody>
+          {rows.map((row, n) => (
+            <InlineRow key={n} row={row} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
 export interface DiffViewProps {
   before: string
   after: string

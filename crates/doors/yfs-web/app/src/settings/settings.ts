@@ -33,6 +33,12 @@ export const textSize = choice('text-size', ['normal', 'small', 'large'])
 export const wrapsLines = choice('wrap-lines', ['on', 'off'])
 /** Whether texts have the keys of Vim. */
 export const vimKeys = choice('vim-keys', ['off', 'on'])
+/** Whether brackets of code have colors by their depth. */
+export const bracketColors = choice('bracket-colors', ['on', 'off'])
+/** Whether texts have marks at lines that differ from a base, and what the base is. */
+export const changedLines = choice('changed-lines', ['off', 'on'])
+export const changedBase = choice('changed-base', ['opened', 'version', 'others'])
+export type ChangedBase = typeof changedBase.value
 
 /** Applies the settings of the look, now and after each choice. */
 export function applyLook(): void {

@@ -4,7 +4,7 @@ import type { Signal } from '@preact/signals'
 import { chooseLanguage, language, LANGUAGES, t, type Language } from '../language/translate'
 import { Dialog } from '../look/dialog'
 import type { PanelProps } from '../shell/panels'
-import { density, textSize, theme, vimKeys } from './settings'
+import { bracketColors, density, textSize, theme, vimKeys } from './settings'
 import './settings_panel.css'
 
 export function SettingsPanel({ onClose }: PanelProps) {
@@ -29,6 +29,11 @@ export function SettingsPanel({ onClose }: PanelProps) {
         <Choice
           label={t('Keys of Vim in texts')}
           of={vimKeys}
+          values={{ off: t('Off'), on: t('On') }}
+        />
+        <Choice
+          label={t('Colors of brackets in code')}
+          of={bracketColors}
           values={{ off: t('Off'), on: t('On') }}
         />
         <label class="setting">

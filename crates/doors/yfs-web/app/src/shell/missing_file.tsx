@@ -5,11 +5,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { FileX2 } from 'lucide'
 import { t } from '../language/translate'
 import { Icon } from '../look/icon'
+import { score } from '../look/ranking'
 import type { Session, TrashEntry } from '../session/workspace'
 import { nameOf } from '../tree/tree_model'
 import type { FileAddress } from '../session/address'
 import { report } from './message'
-import { score } from './quick_open'
 import { open, openHome, panel } from './view_state'
 
 /** How many files of similar names are offered. */

@@ -18,6 +18,8 @@ const writing = (): Keys => [
   ['/', t('Insert a block, at the beginning of a line')],
   ['Tab', t('Deeper in a list, next cell of a table')],
   ['Ctrl+Enter', t('Leave a code block')],
+  ['Ctrl+Shift+O', t('Go to a symbol')],
+  ['Ctrl+\\', t('Rich text and source side by side')],
   ['Ctrl+Z', t('Undo what you did')],
 ]
 
@@ -28,6 +30,9 @@ const code = (): Keys => [
   ['Ctrl+G', t('Go to a line')],
   ['Ctrl+Shift+O', t('Go to a symbol')],
   ['Ctrl+/', t('Comment lines')],
+  ['Alt+F5', t('Next change')],
+  ['Shift+Alt+F5', t('Previous change')],
+  ['Alt+F3', t('Show what was changed in this line')],
 ]
 
 export function ShortcutsPanel({ session, onClose }: PanelProps) {

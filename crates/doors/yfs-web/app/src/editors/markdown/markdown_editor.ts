@@ -94,9 +94,11 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
     },
     selection: () => richSelection(view),
     takeOver: (former, keys) => takeOverRich(view, former, keys),
+    richView: view,
     outline: outline.outline,
     counts: outline.counts,
     revealHeading: (id) => outline.reveal(id),
+    symbols: async () => outline.symbols(),
     actions: () => rich.actions?.() ?? [],
     destroy: () => {
       outline.destroy()

@@ -8,7 +8,14 @@ import * as Y from 'yjs'
 import { t } from '../../language/translate'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
-import { editingExtensions, LanguageSlot, revealLine, viewExtensions, VimSlot } from '../text/setup'
+import {
+  editingExtensions,
+  LanguageSlot,
+  revealLine,
+  symbolsOf,
+  viewExtensions,
+  VimSlot,
+} from '../text/setup'
 import { TextBinding } from '../text/text_binding'
 import { lineEnds } from '../text/text_changes'
 import { TextStatusLine } from '../text/text_status'
@@ -35,7 +42,12 @@ function guardWindow(sync: SourceSync): () => void {
   return () => removeEventListener('beforeunload', onUnload)
 }
 
-export async function mountSourceView(options: SourceOptions): Promise<MountedEditor> {
+/** The editor of a source, with its view. */
+export interface SourceEditor extends MountedEditor {
+  view: EditorView
+}
+
+export async function mountSourceView(options: SourceOptions): Promise<SourceEditor> {
   const { container, document: opened, workspace, id, path } = options
   const sync = new SourceSync({ workspace, id, path })
   await sync.load()
@@ -88,9 +100,11 @@ export async function mountSourceView(options: SourceOptions): Promise<MountedEd
     }),
   ]
   return {
+    view,
     savedState: sync.state,
     focus: () => view.focus(),
     reveal: (line, column) => revealLine(view, view.state.field(lineEnds).lineOf(line), column),
+    symbols: () => symbolsOf(view),
     rename: (name) => void language.load(view, name),
     setReadOnly: (value) => view.dispatch({ effects: access.reconfigure(accessOf(value)) }),
     destroy: () => {

@@ -35,6 +35,8 @@ import {
 import { tags } from '@lezer/highlight'
 import { vimKeys } from '../../settings/settings'
 import { textFind } from '../find/text_find'
+import type { DocumentSymbols } from '../mounted_editor'
+import { bracketColors } from './bracket_colors'
 
 const SELECTION = '.cm-selectionBackground'
 
@@ -93,6 +95,15 @@ const highlight = HighlightStyle.define([
   { tag: tags.strong, fontWeight: 'bold' },
 ])
 
+const bracketTheme = EditorView.theme(
+  Object.fromEntries(
+    ['function', 'type', 'keyword', 'property', 'number', 'string'].map((name, n) => [
+      `.bracket-color-${n + 1}`,
+      { color: `var(--code-${name})` },
+    ]),
+  ),
+)
+
 /** The language of a view, which a rename changes in place. */
 export class LanguageSlot {
   private readonly slot = new Compartment()
@@ -115,6 +126,7 @@ export class LanguageSlot {
 export function viewExtensions(label: string): Extension[] {
   return [
     theme,
+    bracketTheme,
     syntaxHighlighting(highlight),
     syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
     lineNumbers(),
@@ -123,6 +135,7 @@ export function viewExtensions(label: string): Extension[] {
     drawSelection(),
     highlightSelectionMatches(),
     bracketMatching(),
+    bracketColors(),
     textFind(),
     EditorState.allowMultipleSelections.of(true),
     EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
@@ -161,6 +174,11 @@ export function revealLine(view: EditorView, line: number, column = 1): void {
     selection: { anchor },
     effects: EditorView.scrollIntoView(anchor, { y: 'center' }),
   })
+}
+
+/** Reads the symbols of a view. */
+export async function symbolsOf(view: EditorView): Promise<DocumentSymbols> {
+  return (await import('../symbols/code_symbols')).codeSymbols(view)
 }
 
 /** The keys of Vim, loaded when they are wanted. */

@@ -9,7 +9,15 @@ import { carryUndo } from '../caret/carry_undo'
 import { pressOf, type HeldKey } from '../caret/held_keys'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
-import { editingExtensions, LanguageSlot, revealLine, viewExtensions, VimSlot } from './setup'
+import { ChangedLinesSlot } from './changed_lines_slot'
+import {
+  editingExtensions,
+  LanguageSlot,
+  revealLine,
+  symbolsOf,
+  viewExtensions,
+  VimSlot,
+} from './setup'
 import { TextBinding } from './text_binding'
 import { TextStatusLine } from './text_status'
 import { lineEnds } from './text_changes'
@@ -30,9 +38,12 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
   const language = new LanguageSlot()
   const vim = new VimSlot()
   const undoManager = new Y.UndoManager(text, { trackedOrigins: new Set([CARRIED]) })
+  const changed = new ChangedLinesSlot(options)
   const binding = new TextBinding(text, opened.awareness, undoManager)
   const bound = binding.open()
-  const status = new TextStatusLine(name, EditorState.create({ doc: bound.doc }).doc)
+  const status = new TextStatusLine(name, EditorState.create({ doc: bound.doc }).doc, (view) =>
+    changed.statusParts(view),
+  )
   let unlocked = !isLarge
   let readOnly = options.readOnly
 
@@ -48,10 +59,12 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
         vim.extension(),
         language.extension(),
         status.extension(),
+        changed.extension(),
       ],
     }),
   })
   status.mount(view, container)
+  changed.start(view, () => status.refresh(view))
   void vim.load(view)
   const update = () =>
     view.dispatch({ effects: access.reconfigure(editable(unlocked && !readOnly)) })
@@ -78,6 +91,8 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
     reveal: (line, column) => {
       revealLine(view, view.state.field(lineEnds).lineOf(line), column)
     },
+    actions: () => changed.actions(view),
+    symbols: () => symbolsOf(view),
     rename: (newName) => {
       if (!isLarge) void language.load(view, newName)
       status.rename(newName, view)
@@ -95,6 +110,7 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
     takeOver: (former, keys) => takeOver(view, binding, former, keys),
     destroy: () => {
       opened.awareness.setLocalStateField('cursor', null)
+      changed.destroy()
       status.destroy()
       view.destroy()
       undoManager.destroy()

@@ -29,6 +29,8 @@ export class TextStatusLine {
   constructor(
     private name: string,
     text: EditorView['state']['doc'],
+    /** Further parts, before the others. */
+    private readonly more: (view: EditorView) => StatusPart[] = () => [],
   ) {
     this.indentation = indentationOf(text, name)
   }
@@ -38,7 +40,7 @@ export class TextStatusLine {
       this.indent.of(indentBy(this.indentation)),
       this.wrap.of(wrapsLines.peek() === 'on' ? EditorView.lineWrapping : []),
       ViewPlugin.define((view) => {
-        queueMicrotask(() => this.tell(view))
+        queueMicrotask(() => this.refresh(view))
         return { update: (update: ViewUpdate) => this.onUpdate(update) }
       }),
     ]
@@ -56,7 +58,7 @@ export class TextStatusLine {
 
   rename(name: string, view: EditorView): void {
     this.name = name
-    this.tell(view)
+    this.refresh(view)
   }
 
   destroy(): void {
@@ -64,10 +66,11 @@ export class TextStatusLine {
   }
 
   private onUpdate(update: ViewUpdate): void {
-    if (update.docChanged || update.selectionSet) this.tell(update.view)
+    if (update.docChanged || update.selectionSet) this.refresh(update.view)
   }
 
-  private tell(view: EditorView): void {
+  /** Says anew what holds now. */
+  refresh(view: EditorView): void {
     const { doc, selection } = view.state
     const { head, ranges } = { head: selection.main.head, ranges: selection.ranges }
     const line = doc.lineAt(head)
@@ -83,6 +86,7 @@ export class TextStatusLine {
     const language = LanguageDescription.matchFilename(languages, this.name)
     const ends = view.state.field(lineEnds, false)?.names ?? 'LF'
     return [
+      ...this.more(view),
       { label: nameOfIndentation(this.indentation), choices: () => this.indentChoices(view) },
       {
         label: wrapsLines.value === 'on' ? t('Wrapped') : t('Not wrapped'),
@@ -100,7 +104,7 @@ export class TextStatusLine {
       run: () => {
         this.indentation = indentation
         view.dispatch({ effects: this.indent.reconfigure(indentBy(indentation)) })
-        this.tell(view)
+        this.refresh(view)
         view.focus()
       },
     }))
@@ -110,7 +114,7 @@ export class TextStatusLine {
     const set = (isOn: boolean) => () => {
       wrapsLines.value = isOn ? 'on' : 'off'
       view.dispatch({ effects: this.wrap.reconfigure(isOn ? EditorView.lineWrapping : []) })
-      this.tell(view)
+      this.refresh(view)
       view.focus()
     }
     const isOn = wrapsLines.peek() === 'on'

@@ -5,7 +5,7 @@ import type { Node } from 'prosemirror-model'
 import { TextSelection } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import type * as Y from 'yjs'
-import type { OutlineItem, TextCounts } from '../../mounted_editor'
+import type { DocumentSymbols, EditorSymbol, OutlineItem, TextCounts } from '../../mounted_editor'
 
 /** How long after the last change the document is read again. */
 const REFRESH_MS = 400
@@ -113,6 +113,20 @@ export class DocumentOutline {
   /** Moves the caret to a heading; reports whether it exists. */
   reveal(id: string): boolean {
     return revealHeading(this.view, id)
+  }
+
+  /** Returns the headings for the list of symbols. */
+  symbols(): DocumentSymbols {
+    const { doc, selection } = this.view.state
+    const symbols: EditorSymbol[] = []
+    let current = -1
+    forEachHeading(doc, ({ textContent: name, attrs }, at, id) => {
+      if (name.trim() === '') return
+      if (at < selection.head) current = symbols.length
+      const go = () => void this.reveal(id)
+      symbols.push({ kind: 'heading', name, depth: attrs['level'] - 1, go })
+    })
+    return { symbols, current }
   }
 
   destroy(): void {

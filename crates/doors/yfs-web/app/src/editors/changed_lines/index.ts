@@ -1,0 +1,3 @@
+export { readBase } from './changed_base'
+export { changedLinesExtension, showHere, stepChange } from './changed_lines'
+export { chunksOf, comparison, setBase } from './changed_places'
