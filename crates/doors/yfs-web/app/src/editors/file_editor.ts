@@ -40,6 +40,26 @@ function modesOf({ kind }: FileState, name: string): EditorMode[] {
   return kind === 'text' && hasPreview(name) ? modes.toSpliced(1, 0, 'preview') : modes
 }
 
+interface AsideOptions {
+  workspace: OpenFile['workspace']
+  id: string
+  document: OpenDocument
+  path: () => string
+  onClose: () => void
+}
+
+type MountAside = (container: HTMLElement, options: AsideOptions) => { destroy(): void }
+
+/** The panels beside the content; one at a time. */
+const ASIDES = {
+  history: async (): Promise<MountAside> => {
+    const { mountHistory } = await import('../history')
+    return (container, options) => mountHistory({ container, ...options })
+  },
+  backlinks: async (): Promise<MountAside> => (await import('./backlinks')).mountBacklinks,
+}
+type AsideName = keyof typeof ASIDES
+
 /** How long an editor takes at most to read what was composed. */
 const READ_MS = 100
 
@@ -77,7 +97,8 @@ export class FileEditor implements EditorHandle {
   private wantedHeading: string | null = null
   private trashNotice: HTMLElement | null = null
   private refusalNotice: HTMLElement | null = null
-  private history: { destroy(): void } | null = null
+  /** What is in the place beside the content. */
+  private aside: { name: AsideName; destroy(): void } | null = null
   private lastPath: string
 
   constructor(private readonly file: OpenFile) {
@@ -125,7 +146,7 @@ export class FileEditor implements EditorHandle {
   destroy(): void {
     this.nMounts += 1
     for (const stop of this.stops) stop()
-    this.history?.destroy()
+    this.aside?.destroy()
     render(null, this.outlineSide)
     this.mounted?.destroy()
     render(null, this.header)
@@ -175,7 +196,7 @@ export class FileEditor implements EditorHandle {
       effect(() => this.update(fileState(this.row, this.contentRoot.value), readOnly.peek())),
       effect(() => this.showRefusal()),
       onSideTaken('history', () => {
-        if (this.history !== null) this.toggleHistory()
+        this.closeAside()
       }),
     )
   }
@@ -410,7 +431,7 @@ export class FileEditor implements EditorHandle {
       name: this.row?.name ?? this.shownName ?? '',
       modes,
       mode,
-      showsHistory: this.history !== null,
+      showsHistory: this.aside?.name === 'history',
       onMode: (chosen) => {
         this.mode.value = chosen
       },
@@ -431,11 +452,21 @@ export class FileEditor implements EditorHandle {
 
   /** Returns what a person can do in the file now. */
   actions(): EditorAction[] {
-    const mounted = this.mounted
-    if (mounted?.outline === undefined) return mounted?.actions?.() ?? []
-    const isOn = !this.outlineSide.hidden
-    const outline = { id: 'outline', label: t('Outline'), isOn, run: () => this.toggleOutline() }
-    return [outline, ...(mounted.actions?.() ?? [])]
+    const { mounted } = this
+    const outline = {
+      id: 'outline',
+      label: t('Outline'),
+      isOn: !this.outlineSide.hidden,
+      run: () => this.toggleOutline(),
+    }
+    const backlinks = {
+      id: 'backlinks',
+      label: t('Links to this file'),
+      isOn: this.aside?.name === 'backlinks',
+      run: () => void this.switchAside('backlinks'),
+    }
+    const own = mounted?.actions?.() ?? []
+    return [...(mounted?.outline === undefined ? [] : [outline]), backlinks, ...own]
   }
 
   toggleOutline(): void {
@@ -451,34 +482,37 @@ export class FileEditor implements EditorHandle {
   }
 
   toggleHistory(): void {
-    void this.switchHistory()
+    void this.switchAside('history')
   }
 
-  private async switchHistory(): Promise<void> {
-    const update = () => {
-      this.side.hidden = this.history === null
-      const { modes, mode } = this.headerState.peek() as HeaderProps
-      this.headerState.value = this.headerProps(modes, mode)
-    }
-    if (this.history !== null) {
-      this.history.destroy()
-      this.history = null
-      update()
-      return
-    }
-    const { mountHistory } = await import('../history')
-    const { workspace, id } = this.file
+  /** Shows a panel beside the content, or closes it if it is there. */
+  private async switchAside(name: AsideName): Promise<void> {
+    const isShown = this.aside?.name === name
+    this.closeAside()
+    if (isShown) return
+    const mount = await ASIDES[name]()
+    if (!this.root.isConnected) return
+    this.closeAside()
     takeSide('history')
+    const { workspace, id } = this.file
     this.side.hidden = false
-    this.history = mountHistory({
-      workspace,
-      id,
-      container: this.side,
-      document: this.opened,
-      path: this.path,
-      onClose: () => this.toggleHistory(),
-    })
-    update()
+    const onClose = () => this.closeAside()
+    const options = { workspace, id, document: this.opened, path: this.path, onClose }
+    this.aside = { name, ...mount(this.side, options) }
+    this.updateHeader()
+  }
+
+  private closeAside(): void {
+    if (this.aside === null) return
+    this.aside.destroy()
+    this.aside = null
+    this.side.hidden = true
+    this.updateHeader()
+  }
+
+  private updateHeader(): void {
+    const { modes, mode } = this.headerState.peek() as HeaderProps
+    this.headerState.value = this.headerProps(modes, mode)
   }
 }
 
