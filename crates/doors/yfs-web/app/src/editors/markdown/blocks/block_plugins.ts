@@ -7,6 +7,7 @@ import './tasks.css'
 import { codeColors } from './code_colors'
 import { codeKeys } from './code_keys'
 import { codeView } from './code_view'
+import { footnotes } from './footnotes'
 import { inlineLooks } from './inline_looks'
 import { tablePlugin } from './tables'
 import { wikiCompletion } from './wiki_completion'
@@ -17,5 +18,5 @@ export function blockPlugins(schema: Schema, workspace: EditorWorkspace): Plugin
   const tables = schema.nodes['table'] === undefined ? [] : [tablePlugin()]
   const targets = new LinkTargets(workspace)
   const links = [wikiCompletion(targets), wikiClicks(targets), inlineLooks(targets)]
-  return [...links, ...tables, codeColors(), codeKeys(), codeView()]
+  return [...links, ...tables, ...footnotes(schema), codeColors(), codeKeys(), codeView()]
 }
