@@ -47,6 +47,53 @@ async function checkByFinger(stage, stored) {
   await context.close()
 }
 
+/** The keys lead to an image and to its field. */
+async function describeImage({ page, stored, narrow, picture }) {
+  const keys = page.keyboard
+  const field = page.getByRole('dialog', { name: 'Image' })
+  const select = async () => {
+    await page.locator('.ProseMirror p', { hasText: 'Text.' }).click()
+    await keys.press('Control+Home')
+    await keys.press('ArrowRight')
+    const isSelected = await page.locator('.rich-image.ProseMirror-selectednode').count()
+    if (isSelected === 0) await keys.press('ArrowLeft')
+    await page.locator('.rich-image.ProseMirror-selectednode').waitFor()
+  }
+  await select()
+  await keys.press('Enter')
+  await field.waitFor()
+  assertEqual(await field.getByLabel('Alternative text').inputValue(), 'A dot', 'the text')
+  assertEqual(await field.getByLabel('Caption').inputValue(), 'The dot', 'the caption')
+  await picture('image-field')
+  await keys.type('A teal [box]')
+  await keys.press('Tab')
+  await keys.type('Box')
+  await keys.press('Tab')
+  assertEqual(await field.getByLabel('Width in pixels').inputValue(), '300', 'the width')
+  await keys.type('200')
+  await keys.press('Enter')
+  await field.waitFor({ state: 'detached' })
+  const described = '![A teal \\[box\\]|200](dot.svg "Box")\n\nText.\n'
+  await until(async () => (await stored('/image.md')) === described, 'the words').catch(async () =>
+    assertEqual(await stored('/image.md'), described, 'the words'),
+  )
+  // One step back; Escape changes nothing; without a caption there is none in the file.
+  await keys.press('Control+z')
+  await until(async () => (await stored('/image.md')) === narrow, 'the words before')
+  await page.locator('.rich-image').hover()
+  await page.getByRole('button', { name: 'Text and size of the image' }).click()
+  await field.getByLabel('Caption').fill('Never')
+  await keys.press('Escape')
+  await field.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Text and size of the image' }).click()
+  await field.getByLabel('Caption').fill('')
+  await keys.press('Enter')
+  const bare = narrow.replace(' "The dot"', '')
+  await until(async () => (await stored('/image.md')) === bare, 'no caption').catch(async () =>
+    assertEqual(await stored('/image.md'), bare, 'no caption'),
+  )
+}
+
 await scenario(
   async (stage) => {
     for (const [name, text] of Object.entries(FILES)) {
@@ -194,6 +241,8 @@ await scenario(
     await picture('large')
     await keys.press('Escape')
     await page.locator('.image-dialog').waitFor({ state: 'detached' })
+
+    await describeImage({ page, stored, narrow, picture })
 
     // Tables and pictures of text.
     await page.evaluate(() => window.harness.open('/data.csv'))

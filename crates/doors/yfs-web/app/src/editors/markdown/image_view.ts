@@ -1,10 +1,14 @@
 // Images of a document: those of the workspace are loaded with the token.
 
+import { Pencil } from 'lucide'
 import type { Node } from 'prosemirror-model'
+import { NodeSelection, Plugin } from 'prosemirror-state'
 import type { EditorView, NodeView } from 'prosemirror-view'
 import type { EditorWorkspace } from '../../documents'
 import { t } from '../../language/translate'
+import { makeIcon } from '../../look/icon'
 import { fileUrl } from '../../session/file_url'
+import { altOf, readImage } from './image_words'
 import { resolveReference } from './workspace_path'
 import './image_view.css'
 
@@ -42,8 +46,9 @@ export class ImageLoader {
   }
 }
 
-/** The width at the end of an alternative text, as Obsidian writes it: `![alt|300](src)`. */
-const WIDTH = /\|(\d{1,5})(?:x\d{1,5})?$/
+/** The field loads when a person asks for it. */
+const askForImage = async (view: EditorView, at: number) =>
+  (await import('./image_field')).askForImage(view, at)
 
 const MIN_WIDTH = 32
 
@@ -63,7 +68,7 @@ export class ImageView implements NodeView {
     this.dom.className = 'rich-image'
     this.frame.className = 'rich-image-frame'
     this.caption.className = 'rich-image-caption'
-    this.frame.append(this.image, this.makeHandle())
+    this.frame.append(this.image, this.makeHandle(), this.makeButton())
     this.dom.append(this.frame, this.caption)
     this.image.addEventListener('click', () => enlarge(this.image))
     this.render()
@@ -77,7 +82,7 @@ export class ImageView implements NodeView {
   }
 
   stopEvent({ target }: Event): boolean {
-    return target instanceof Element && target.closest('.rich-image-handle') !== null
+    return target instanceof Element && target.closest('.rich-image-handle, button') !== null
   }
 
   ignoreMutation(): boolean {
@@ -111,20 +116,34 @@ export class ImageView implements NodeView {
     return handle
   }
 
+  /** Makes the button that opens the field. */
+  private makeButton(): HTMLElement {
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.className = 'rich-image-edit'
+    button.ariaLabel = button.title = t('Text and size of the image')
+    button.append(makeIcon(Pencil))
+    button.addEventListener('click', () => {
+      const at = this.position()
+      if (at !== undefined) void askForImage(this.view, at)
+    })
+    return button
+  }
+
   private setWidth(width: number): void {
     const at = this.position()
     if (at === undefined) return
-    const alt = String(this.node.attrs['alt'] ?? '').replace(WIDTH, '')
-    this.view.dispatch(this.view.state.tr.setNodeAttribute(at, 'alt', `${alt}|${width}`))
+    const alt = altOf({ ...readImage(this.node), width })
+    this.view.dispatch(this.view.state.tr.setNodeAttribute(at, 'alt', alt))
   }
 
   private render(): void {
-    const { src, alt, title } = this.node.attrs as Record<string, string | null>
-    const width = WIDTH.exec(alt ?? '')?.[1]
-    this.image.alt = (alt ?? '').replace(WIDTH, '')
-    this.image.style.width = width === undefined ? '' : `${width}px`
-    this.caption.textContent = title ?? ''
-    this.caption.hidden = (title ?? '') === ''
+    const src = this.node.attrs['src'] as string | null
+    const { text, title, width } = readImage(this.node)
+    this.image.alt = text
+    this.image.style.width = width === null ? '' : `${width}px`
+    this.caption.textContent = title
+    this.caption.hidden = title === ''
     this.dom.classList.toggle('has-caption', !this.caption.hidden)
     if (src === this.source) return
     this.source = src ?? ''
@@ -157,4 +176,19 @@ function enlarge(image: HTMLImageElement): void {
   dialog.addEventListener('close', () => dialog.remove())
   document.body.append(dialog)
   dialog.showModal()
+}
+
+/** Opens the field of the image that is selected, at Enter. */
+export function imageKeys(): Plugin {
+  return new Plugin({
+    props: {
+      handleKeyDown: (view, { key }) => {
+        const { selection } = view.state
+        const isImage = selection instanceof NodeSelection && selection.node.type.name === 'image'
+        if (!isImage || key !== 'Enter' || !view.editable) return false
+        void askForImage(view, selection.from)
+        return true
+      },
+    },
+  })
 }
