@@ -20,6 +20,13 @@ const FILES = {
     '<rect width="400" height="200" fill="teal"/></svg>\n',
   'wiki.md': 'See [[Other]] and [[sub/Deep|the deep one]] and [[Nowhere]].\n',
 }
+const EMBEDS = {
+  'embeds.md':
+    '![Sales](data.csv)\n\n[The code](sub/code.py)\n\n![[dot.svg]]\n\n[Deep](sub/Deep.md)\n\n' +
+    'In [a line](sub/code.py).\n\n![](gone.csv)\n',
+  'sub/code.py': `${'def f(x): return x\n'.repeat(70)}`,
+  'sub/in.md': '![Out](../data.csv)\n\n![[Deep]]\n\n[Code](code.py)\n',
+}
 const { PICTURES } = process.env
 
 /** A finger has 44 px for the box of a task. */
@@ -94,12 +101,99 @@ async function describeImage({ page, stored, narrow, picture }) {
   )
 }
 
+/** Files alone in a paragraph are shown in it, follow their files, and write nothing. */
+async function checkEmbeds({ stage, page, open, picture }) {
+  await open('/embeds.md')
+  const embed = (name) => page.getByRole('group', { name: `Embedded file ${name}` })
+  const note = (name, text) => embed(name).locator('.embed-note', { hasText: text }).waitFor()
+  await note('data.csv', 'the first 100 rows')
+  assertEqual(await embed('data.csv').locator('tr').count(), 101, 'rows of the table')
+  await note('code.py', 'the first 60 lines')
+  await embed('code.py').locator('.code-keyword').first().waitFor()
+  const drawing = embed('dot.svg').locator('img')
+  await until(() => drawing.evaluate((image) => image.naturalWidth === 400), 'the picture')
+  await page.locator('.embed.has-problem', { hasText: 'There is no file /gone.csv.' }).waitFor()
+  assertEqual(await page.locator('.embed').count(), 4, 'embedded files')
+  const boxes = await page
+    .locator('.embed')
+    .evaluateAll((all) => all.map((one) => one.offsetHeight))
+  if (boxes.some((height) => height > 380)) throw new Error(`heights: ${boxes}`)
+  await picture('embeds')
+  for (const [look, width, scheme] of [
+    ['dark', 1200, 'dark'],
+    ['phone', 390, 'light'],
+  ]) {
+    await page.setViewportSize({ width, height: 800 })
+    await page.emulateMedia({ colorScheme: scheme })
+    await picture(`embeds-${look}`)
+  }
+  await page.setViewportSize({ width: 1200, height: 800 })
+  // The files change.
+  await stage.yfs('write', '/sub/code.py', '--content', 'y = 2\n')
+  await note('code.py', '1 line')
+  await embed('code.py').getByText('y = 2').waitFor()
+  await stage.yfs('edit', '/dot.svg', 'width="400"', 'width="300"', '--all')
+  await until(() => drawing.evaluate((image) => image.naturalWidth === 300), 'the other picture')
+  await stage.yfs('write', '/gone.csv', '--content', 'a,b\n1,2\n')
+  await embed('gone.csv').scrollIntoViewIfNeeded()
+  await note('gone.csv', '1 row')
+  await stage.yfs('edit', '/dot.svg', 'width="300"', 'width="400"', '--all')
+  assertEqual(await stage.yfs('cat', '/embeds.md'), EMBEDS['embeds.md'], 'what was only read')
+  // The source of a name is there while the caret is in it; the head opens the file.
+  const source = page.locator('.ProseMirror p', { hasText: '![[dot.svg]]' })
+  const lineHeight = () => source.evaluate((block) => getComputedStyle(block).lineHeight)
+  assertEqual(await lineHeight(), '0px', 'the source is hidden')
+  await page.locator('.ProseMirror p', { hasText: 'In a line' }).click()
+  await page.keyboard.press('Home')
+  for (let n = 0; n < 8 && (await lineHeight()) === '0px'; n++)
+    await page.keyboard.press('ArrowLeft')
+  await until(async () => (await lineHeight()) !== '0px', 'the source')
+  const opened = page.evaluate(
+    () =>
+      new Promise((resolve) =>
+        addEventListener('yfs-open-path', (event) => resolve(event.detail.path)),
+      ),
+  )
+  await embed('data.csv').getByRole('button', { name: 'data.csv' }).click()
+  assertEqual(await opened, '/data.csv', 'the opened file')
+}
+
+/** A token of a directory shows no file outside of it. */
+async function checkEmbedsOfPart(stage) {
+  const token = (await stage.yfs('--quiet', 'token', 'new', '--path', '/sub')).trim()
+  const page = await (await stage.browser.newContext()).newPage()
+  const asked = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  await page.goto(`${stage.server.url}/#token=${token}`)
+  await page.locator('[role="treeitem"][title="/sub/in.md"]').click()
+  await shows(page, 'richtext')
+  const refused = page.locator('.embed.has-problem')
+  await refused.filter({ hasText: '../data.csv is outside of what you can see.' }).waitFor()
+  await page
+    .getByRole('group', { name: 'Embedded file Deep.md' })
+    .getByText('Deep.', { exact: true })
+    .waitFor()
+  const code = page.getByRole('group', { name: 'Embedded file code.py' })
+  await code.getByText('y = 2').waitFor()
+  await stage.yfs('write', '/sub/code.py', '--content', 'y = 3\n')
+  await code.getByText('y = 3').waitFor()
+  assertEqual(
+    asked.filter((path) => path.includes('data.csv')),
+    [],
+    'requests for the other file',
+  )
+  await page.context().close()
+}
+
 await scenario(
   async (stage) => {
     for (const [name, text] of Object.entries(FILES)) {
       writeFileSync(join(stage.directory, name), text)
     }
     mkdirSync(join(stage.directory, 'sub'))
+    for (const [name, text] of Object.entries(EMBEDS)) {
+      writeFileSync(join(stage.directory, name), text)
+    }
     writeFileSync(join(stage.directory, 'Other.md'), 'Other.\n')
     writeFileSync(join(stage.directory, 'sub/Deep.md'), 'Deep.\n')
     await stage.yfs('init', '--profile', 'gfm')
@@ -243,6 +337,9 @@ await scenario(
     await page.locator('.image-dialog').waitFor({ state: 'detached' })
 
     await describeImage({ page, stored, narrow, picture })
+
+    await checkEmbeds({ stage, page, open, picture })
+    await checkEmbedsOfPart(stage)
 
     // Tables and pictures of text.
     await page.evaluate(() => window.harness.open('/data.csv'))

@@ -66,7 +66,7 @@ export function bindView(
     richFind(options.notices),
     slashMenu(blocks),
     // Cells that are pasted into a table come before what is pasted elsewhere.
-    ...blockPlugins(view.state.schema, workspace),
+    ...blockPlugins(view.state.schema, workspace, path),
     ...formatPlugins(rich, { container, path, report, id: options.id }),
     imageKeys(),
     uploadImages(workspace, path, report),

@@ -8,6 +8,7 @@ import type { EditorWorkspace } from '../../documents'
 import { t } from '../../language/translate'
 import { makeIcon } from '../../look/icon'
 import { fileUrl } from '../../session/file_url'
+import { isEmbedSource } from './embeds/embed_target'
 import { altOf, readImage } from './image_words'
 import { resolveReference } from './workspace_path'
 import './image_view.css'
@@ -142,13 +143,18 @@ export class ImageView implements NodeView {
     const { text, title, width } = readImage(this.node)
     this.image.alt = text
     this.image.style.width = width === null ? '' : `${width}px`
+    this.dom.dataset['label'] = text
     this.caption.textContent = title
     this.caption.hidden = title === ''
     this.dom.classList.toggle('has-caption', !this.caption.hidden)
     if (src === this.source) return
     this.source = src ?? ''
     this.dom.classList.remove('is-missing')
-    void this.show(this.source)
+    // Another view shows the file.
+    const isEmbed = isEmbedSource(this.source)
+    this.dom.classList.toggle('is-embed', isEmbed)
+    this.dom.dataset['source'] = this.source
+    if (!isEmbed) void this.show(this.source)
   }
 
   private async show(source: string): Promise<void> {
@@ -157,7 +163,6 @@ export class ImageView implements NodeView {
       if (this.source === source) this.image.src = url
     } catch {
       this.dom.classList.add('is-missing')
-      this.dom.dataset['source'] = source
     }
   }
 }
