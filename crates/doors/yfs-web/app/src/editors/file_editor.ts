@@ -27,7 +27,7 @@ import { HeldKeys } from './caret/held_keys'
 import type { EditorHandle, FileView, OpenFile } from './index'
 import type { EditorAction, MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
-import { hasPreview, mountPreview } from './preview/previews'
+import { hasPreview, mountPreview, opensAsPreview } from './preview/previews'
 
 const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
   text: ['edit', 'blame'],
@@ -122,6 +122,7 @@ export class FileEditor implements EditorHandle {
     this.side.hidden = true
     this.opened = documentPool(file.workspace).acquire(file.id)
     if (file.at !== undefined) this.wantedLine = file.at
+    else if (opensAsPreview(file.path)) this.mode.value = 'preview'
     this.headerState = signal(this.headerProps([]))
     render(h(EditorHeader, { state: this.headerState as never }), this.header)
     this.observe()
@@ -134,9 +135,12 @@ export class FileEditor implements EditorHandle {
   }
 
   reveal(line: number, column?: number): void {
+    // Lines are those of the text.
+    const isOther = this.mode.peek() === 'preview' && opensAsPreview(this.path())
     const isWaiting = this.mounted === null || this.mountedKey.startsWith('loading')
-    if (isWaiting) this.wantedLine = column === undefined ? { line } : { line, column }
+    if (isOther || isWaiting) this.wantedLine = column === undefined ? { line } : { line, column }
     else this.mounted?.reveal(line, column)
+    if (isOther) this.mode.value = 'edit'
   }
 
   revealHeading(slug: string): void {

@@ -112,7 +112,6 @@ class ReferenceView implements NodeView {
   ) {
     this.dom.className = 'footnote-reference'
     this.button.type = 'button'
-    this.button.setAttribute('role', 'doc-noteref')
     this.dom.append(this.button)
     this.dom.contentEditable = 'false'
     const show = () => popup.show(this.button, view, labelOf(this.node))
