@@ -337,6 +337,11 @@ await scenario(
     await page.locator('.image-dialog').waitFor({ state: 'detached' })
 
     await describeImage({ page, stored, narrow, picture })
+    // A drawing is shown as it is now.
+    await stage.yfs('edit', '/dot.svg', 'width="400"', 'width="500"', '--all')
+    await until(() => image.evaluate((image) => image.naturalWidth === 500), 'the wider drawing')
+    await stage.yfs('edit', '/dot.svg', 'width="500"', 'width="400"', '--all')
+    await until(() => image.evaluate((image) => image.naturalWidth === 400), 'the drawing before')
 
     await checkEmbeds({ stage, page, open, picture })
     await checkEmbedsOfPart(stage)

@@ -442,6 +442,23 @@ story(
 )
 
 story(
+  'embed-typed',
+  'Text\n',
+  async (page) => {
+    await press(page, ...END, 'Enter')
+    await type(page, '![[embed-typed]]')
+    const shown = page.getByRole('group', { name: 'Embedded file embed-typed.md' })
+    await shown.locator('.embed-note', { hasText: '3 lines' }).waitFor()
+    await press(page, 'Home')
+    await type(page, 'No ')
+    await shown.waitFor({ state: 'detached' })
+    await press(page, 'Backspace', 'Backspace', 'Backspace')
+    await shown.waitFor()
+  },
+  'Text\n\n![[embed-typed]]\n',
+)
+
+story(
   'others-meanwhile',
   '```\ncode\n```\n',
   async (page, stage) => {

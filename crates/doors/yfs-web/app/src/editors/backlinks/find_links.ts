@@ -12,6 +12,8 @@ import { resolveReference } from '../markdown/workspace_path'
 const MAX_LINES = 2000
 /** How many documents with lines that are too long for an answer are read whole. */
 const MAX_READ = 20
+/** How much of a line is searched for links, in UTF-16 code units. */
+const MAX_LINE = 100_000
 /** How much of a long line is shown before and after its first link, in UTF-16 code units. */
 const [BEFORE, AFTER] = [80, 240]
 
@@ -69,7 +71,7 @@ export function linksIn(
   targets: LinkTargets,
 ): [number, number][] {
   // Code shows a link as it is written.
-  const text = line.replace(CODE, (code) => ' '.repeat(code.length))
+  const text = line.slice(0, MAX_LINE).replace(CODE, (code) => ' '.repeat(code.length))
   const marks: [number, number][] = []
   const mark = (index: number, { length }: string) => marks.push([index, index + length])
   for (const { 0: whole, 1: page, index } of text.matchAll(WIKI)) {

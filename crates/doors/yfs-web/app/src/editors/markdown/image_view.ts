@@ -9,6 +9,7 @@ import { t } from '../../language/translate'
 import { makeIcon } from '../../look/icon'
 import { fileUrl } from '../../session/file_url'
 import { isEmbedSource } from './embeds/embed_target'
+import { followFile } from './embeds/read_file'
 import { altOf, readImage } from './image_words'
 import { resolveReference } from './workspace_path'
 import './image_view.css'
@@ -35,6 +36,29 @@ export class ImageLoader {
     return url
   }
 
+  /** Shows a drawing of the workspace as it changes; null for other images. */
+  follow(source: string, show: (url: string | null) => void): (() => void) | null {
+    const isDrawing = /\.svg(?:[?#]|$)/i.test(source)
+    const path = isDrawing ? resolveReference(this.filePath(), source) : null
+    if (path === null) return null
+    let url: string | null = null
+    const replace = (blob: Blob | null) => {
+      const before = url
+      url = blob && URL.createObjectURL(new Blob([blob], { type: 'image/svg+xml' }))
+      show(url)
+      if (before !== null) URL.revokeObjectURL(before)
+    }
+    const file = { id: '', path, maxBytes: MAX_DRAWING }
+    const stop = followFile(this.workspace, file, {
+      onPart: ({ blob, isCut }) => replace(isCut ? null : blob),
+      onProblem: () => replace(null),
+    })
+    return () => {
+      stop()
+      if (url !== null) URL.revokeObjectURL(url)
+    }
+  }
+
   destroy(): void {
     for (const url of this.urls.values()) void url.then(URL.revokeObjectURL, () => {})
     this.urls.clear()
@@ -52,6 +76,8 @@ const askForImage = async (view: EditorView, at: number) =>
   (await import('./image_field')).askForImage(view, at)
 
 const MIN_WIDTH = 32
+/** A larger drawing is not shown, in bytes. */
+const MAX_DRAWING = 8 << 20
 
 export class ImageView implements NodeView {
   readonly dom = document.createElement('span')
@@ -59,6 +85,7 @@ export class ImageView implements NodeView {
   private readonly image = document.createElement('img')
   private readonly caption = document.createElement('span')
   private source: string | null = null
+  private stop: (() => void) | null = null
 
   constructor(
     private node: Node,
@@ -80,6 +107,10 @@ export class ImageView implements NodeView {
     this.node = node
     this.render()
     return true
+  }
+
+  destroy(): void {
+    this.stop?.()
   }
 
   stopEvent({ target }: Event): boolean {
@@ -143,7 +174,7 @@ export class ImageView implements NodeView {
     const { text, title, width } = readImage(this.node)
     this.image.alt = text
     this.image.style.width = width === null ? '' : `${width}px`
-    this.dom.dataset['label'] = text
+    this.dom.dataset['label'] = text === '' ? (src ?? '') : text
     this.caption.textContent = title
     this.caption.hidden = title === ''
     this.dom.classList.toggle('has-caption', !this.caption.hidden)
@@ -154,7 +185,12 @@ export class ImageView implements NodeView {
     const isEmbed = isEmbedSource(this.source)
     this.dom.classList.toggle('is-embed', isEmbed)
     this.dom.dataset['source'] = this.source
-    if (!isEmbed) void this.show(this.source)
+    this.stop?.()
+    this.stop = this.loader.follow(this.source, (url) => {
+      this.dom.classList.toggle('is-missing', url === null)
+      if (url !== null) this.image.src = url
+    })
+    if (!isEmbed && this.stop === null) void this.show(this.source)
   }
 
   private async show(source: string): Promise<void> {

@@ -26,7 +26,7 @@ async function createView(profile: string, root: HTMLElement): Promise<RichView>
 const shownText = (line: string) =>
   line
     .replace(/!\[[^\]]*\]\([^)]*\)|\[\^[^\]]*\]:?/g, ' ')
-    .replace(/\]\((?:<[^>]*>|[^\s()]|\([^()]*\))*(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/g, ']')
+    .replace(/\]\((?:<[^>]*>|[^\s()<]|\([^()]*\))*(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/g, ']')
 
 /**
  * Moves the cursor to a line of the file. The tree has no lines: this finds the block that contains

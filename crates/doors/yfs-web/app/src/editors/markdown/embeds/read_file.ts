@@ -38,7 +38,10 @@ export interface FileListener {
   onProblem: (reason: string) => void
 }
 
-/** Reads the beginning of a file now and after each change of it, until the end is called. */
+/**
+ * Reads the beginning of a file now and after each change of it, until the end is called. Without the
+ * id of the file, each change of any file asks the server whether this one is still the same.
+ */
 export function followFile(
   workspace: EditorWorkspace,
   file: { id: string; path: string; maxBytes: number },
