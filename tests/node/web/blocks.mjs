@@ -20,6 +20,13 @@ const FILES = {
     '<rect width="400" height="200" fill="teal"/></svg>\n',
   'wiki.md': 'See [[Other]] and [[sub/Deep|the deep one]] and [[Nowhere]].\n',
 }
+const EMBEDS = {
+  'embeds.md':
+    '![Sales](data.csv)\n\n[The code](sub/code.py)\n\n![[dot.svg]]\n\n[Deep](sub/Deep.md)\n\n' +
+    'In [a line](sub/code.py).\n\n![](gone.csv)\n',
+  'sub/code.py': `${'def f(x): return x\n'.repeat(70)}`,
+  'sub/in.md': '![Out](../data.csv)\n\n![[Deep]]\n\n[Code](code.py)\n',
+}
 const { PICTURES } = process.env
 
 /** A finger has 44 px for the box of a task. */
@@ -47,12 +54,146 @@ async function checkByFinger(stage, stored) {
   await context.close()
 }
 
+/** The keys lead to an image and to its field. */
+async function describeImage({ page, stored, narrow, picture }) {
+  const keys = page.keyboard
+  const field = page.getByRole('dialog', { name: 'Image' })
+  const select = async () => {
+    await page.locator('.ProseMirror p', { hasText: 'Text.' }).click()
+    await keys.press('Control+Home')
+    await keys.press('ArrowRight')
+    const isSelected = await page.locator('.rich-image.ProseMirror-selectednode').count()
+    if (isSelected === 0) await keys.press('ArrowLeft')
+    await page.locator('.rich-image.ProseMirror-selectednode').waitFor()
+  }
+  await select()
+  await keys.press('Enter')
+  await field.waitFor()
+  assertEqual(await field.getByLabel('Alternative text').inputValue(), 'A dot', 'the text')
+  assertEqual(await field.getByLabel('Caption').inputValue(), 'The dot', 'the caption')
+  await picture('image-field')
+  await keys.type('A teal [box]')
+  await keys.press('Tab')
+  await keys.type('Box')
+  await keys.press('Tab')
+  assertEqual(await field.getByLabel('Width in pixels').inputValue(), '300', 'the width')
+  await keys.type('200')
+  await keys.press('Enter')
+  await field.waitFor({ state: 'detached' })
+  const described = '![A teal \\[box\\]|200](dot.svg "Box")\n\nText.\n'
+  await until(async () => (await stored('/image.md')) === described, 'the words').catch(async () =>
+    assertEqual(await stored('/image.md'), described, 'the words'),
+  )
+  // One step back; Escape changes nothing; without a caption there is none in the file.
+  await keys.press('Control+z')
+  await until(async () => (await stored('/image.md')) === narrow, 'the words before')
+  await page.locator('.rich-image').hover()
+  await page.getByRole('button', { name: 'Text and size of the image' }).click()
+  await field.getByLabel('Caption').fill('Never')
+  await keys.press('Escape')
+  await field.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Text and size of the image' }).click()
+  await field.getByLabel('Caption').fill('')
+  await keys.press('Enter')
+  const bare = narrow.replace(' "The dot"', '')
+  await until(async () => (await stored('/image.md')) === bare, 'no caption').catch(async () =>
+    assertEqual(await stored('/image.md'), bare, 'no caption'),
+  )
+}
+
+/** Files alone in a paragraph are shown in it, follow their files, and write nothing. */
+async function checkEmbeds({ stage, page, open, picture }) {
+  await open('/embeds.md')
+  const embed = (name) => page.getByRole('group', { name: `Embedded file ${name}` })
+  const note = (name, text) => embed(name).locator('.embed-note', { hasText: text }).waitFor()
+  await note('data.csv', 'the first 100 rows')
+  assertEqual(await embed('data.csv').locator('tr').count(), 101, 'rows of the table')
+  await note('code.py', 'the first 60 lines')
+  await embed('code.py').locator('.code-keyword').first().waitFor()
+  const drawing = embed('dot.svg').locator('img')
+  await until(() => drawing.evaluate((image) => image.naturalWidth === 400), 'the picture')
+  await page.locator('.embed.has-problem', { hasText: 'There is no file /gone.csv.' }).waitFor()
+  assertEqual(await page.locator('.embed').count(), 4, 'embedded files')
+  const boxes = await page
+    .locator('.embed')
+    .evaluateAll((all) => all.map((one) => one.offsetHeight))
+  if (boxes.some((height) => height > 380)) throw new Error(`heights: ${boxes}`)
+  await picture('embeds')
+  for (const [look, width, scheme] of [
+    ['dark', 1200, 'dark'],
+    ['phone', 390, 'light'],
+  ]) {
+    await page.setViewportSize({ width, height: 800 })
+    await page.emulateMedia({ colorScheme: scheme })
+    await picture(`embeds-${look}`)
+  }
+  await page.setViewportSize({ width: 1200, height: 800 })
+  // The files change.
+  await stage.yfs('write', '/sub/code.py', '--content', 'y = 2\n')
+  await note('code.py', '1 line')
+  await embed('code.py').getByText('y = 2').waitFor()
+  await stage.yfs('edit', '/dot.svg', 'width="400"', 'width="300"', '--all')
+  await until(() => drawing.evaluate((image) => image.naturalWidth === 300), 'the other picture')
+  await stage.yfs('write', '/gone.csv', '--content', 'a,b\n1,2\n')
+  await embed('gone.csv').scrollIntoViewIfNeeded()
+  await note('gone.csv', '1 row')
+  await stage.yfs('edit', '/dot.svg', 'width="300"', 'width="400"', '--all')
+  assertEqual(await stage.yfs('cat', '/embeds.md'), EMBEDS['embeds.md'], 'what was only read')
+  // The source of a name is there while the caret is in it; the head opens the file.
+  const source = page.locator('.ProseMirror p', { hasText: '![[dot.svg]]' })
+  const lineHeight = () => source.evaluate((block) => getComputedStyle(block).lineHeight)
+  assertEqual(await lineHeight(), '0px', 'the source is hidden')
+  await page.locator('.ProseMirror p', { hasText: 'In a line' }).click()
+  await page.keyboard.press('Home')
+  for (let n = 0; n < 8 && (await lineHeight()) === '0px'; n++)
+    await page.keyboard.press('ArrowLeft')
+  await until(async () => (await lineHeight()) !== '0px', 'the source')
+  const opened = page.evaluate(
+    () =>
+      new Promise((resolve) =>
+        addEventListener('yfs-open-path', (event) => resolve(event.detail.path)),
+      ),
+  )
+  await embed('data.csv').getByRole('button', { name: 'data.csv' }).click()
+  assertEqual(await opened, '/data.csv', 'the opened file')
+}
+
+/** A token of a directory shows no file outside of it. */
+async function checkEmbedsOfPart(stage) {
+  const token = (await stage.yfs('--quiet', 'token', 'new', '--path', '/sub')).trim()
+  const page = await (await stage.browser.newContext()).newPage()
+  const asked = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  await page.goto(`${stage.server.url}/#token=${token}`)
+  await page.locator('[role="treeitem"][title="/sub/in.md"]').click()
+  await shows(page, 'richtext')
+  const refused = page.locator('.embed.has-problem')
+  await refused.filter({ hasText: '../data.csv is outside of what you can see.' }).waitFor()
+  await page
+    .getByRole('group', { name: 'Embedded file Deep.md' })
+    .getByText('Deep.', { exact: true })
+    .waitFor()
+  const code = page.getByRole('group', { name: 'Embedded file code.py' })
+  await code.getByText('y = 2').waitFor()
+  await stage.yfs('write', '/sub/code.py', '--content', 'y = 3\n')
+  await code.getByText('y = 3').waitFor()
+  assertEqual(
+    asked.filter((path) => path.includes('data.csv')),
+    [],
+    'requests for the other file',
+  )
+  await page.context().close()
+}
+
 await scenario(
   async (stage) => {
     for (const [name, text] of Object.entries(FILES)) {
       writeFileSync(join(stage.directory, name), text)
     }
     mkdirSync(join(stage.directory, 'sub'))
+    for (const [name, text] of Object.entries(EMBEDS)) {
+      writeFileSync(join(stage.directory, name), text)
+    }
     writeFileSync(join(stage.directory, 'Other.md'), 'Other.\n')
     writeFileSync(join(stage.directory, 'sub/Deep.md'), 'Deep.\n')
     await stage.yfs('init', '--profile', 'gfm')
@@ -194,6 +335,16 @@ await scenario(
     await picture('large')
     await keys.press('Escape')
     await page.locator('.image-dialog').waitFor({ state: 'detached' })
+
+    await describeImage({ page, stored, narrow, picture })
+    // A drawing is shown as it is now.
+    await stage.yfs('edit', '/dot.svg', 'width="400"', 'width="500"', '--all')
+    await until(() => image.evaluate((image) => image.naturalWidth === 500), 'the wider drawing')
+    await stage.yfs('edit', '/dot.svg', 'width="500"', 'width="400"', '--all')
+    await until(() => image.evaluate((image) => image.naturalWidth === 400), 'the drawing before')
+
+    await checkEmbeds({ stage, page, open, picture })
+    await checkEmbedsOfPart(stage)
 
     // Tables and pictures of text.
     await page.evaluate(() => window.harness.open('/data.csv'))

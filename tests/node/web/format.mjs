@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
 
 const [profile] = process.argv.slice(2)
+const { PICTURES } = process.env
 
 /** Each story: a file, where the caret starts, what is done, and the file after it. */
 const stories = []
@@ -441,6 +442,23 @@ story(
 )
 
 story(
+  'embed-typed',
+  'Text\n',
+  async (page) => {
+    await press(page, ...END, 'Enter')
+    await type(page, '![[embed-typed]]')
+    const shown = page.getByRole('group', { name: 'Embedded file embed-typed.md' })
+    await shown.locator('.embed-note', { hasText: '3 lines' }).waitFor()
+    await press(page, 'Home')
+    await type(page, 'No ')
+    await shown.waitFor({ state: 'detached' })
+    await press(page, 'Backspace', 'Backspace', 'Backspace')
+    await shown.waitFor()
+  },
+  'Text\n\n![[embed-typed]]\n',
+)
+
+story(
   'others-meanwhile',
   '```\ncode\n```\n',
   async (page, stage) => {
@@ -453,7 +471,110 @@ story(
   '# Top\n\n```\ncode\n```\n\nAfter\n',
 )
 
+const offered = (page) => page.evaluate(() => window.harness.handle.actions().map(({ id }) => id))
+
+if (profile === 'commonmark') {
+  // CommonMark has no footnotes: they are text, and the editor offers none.
+  story(
+    'footnote-text',
+    'One[^1] two.\n\n[^1]: A note.\n',
+    async (page) => {
+      const actions = await offered(page)
+      assertEqual([actions.includes('bold'), actions.includes('footnote')], [true, false], 'offers')
+      await page.locator('.ProseMirror p', { hasText: '[^1]: A note.' }).waitFor()
+      await press(page, 'Control+Alt+f', ...END)
+      await type(page, ' More.')
+    },
+    'One[^1] two.\n\n[^1]: A note. More.\n',
+  )
+}
+
 if (profile === 'gfm') {
+  story(
+    'footnote-key',
+    'One two\n',
+    async (page) => {
+      await press(page, ...END, 'Control+Alt+f')
+      await type(page, 'The note.')
+      await press(page, 'Control+z', 'Control+z')
+      await page.locator('.footnote').waitFor({ state: 'detached' })
+      assertEqual(await page.locator('.footnote-reference').count(), 0, 'references after undo')
+      await press(page, 'Control+y', 'Control+y')
+    },
+    'One two[^1]\n\n[^1]: The note.\n',
+  )
+  story(
+    'footnote-next',
+    'A[^1] b[^x]\n\n[^1]: One.\n\n[^x]: X.\n',
+    async (page) => {
+      await select(page, ' b')
+      await page.evaluate(() =>
+        window.harness.handle
+          .actions()
+          .find(({ id }) => id === 'footnote')
+          .run(),
+      )
+      await type(page, 'Two.')
+      assertEqual((await offered(page)).includes('footnote'), false, 'no note in a note')
+    },
+    'A[^1] b[^2][^x]\n\n[^1]: One.\n\n[^x]: X.\n\n[^2]: Two.\n',
+  )
+  story(
+    'footnote-slash',
+    'Text\n',
+    async (page) => {
+      await press(page, ...END, 'Enter')
+      await type(page, '/foot')
+      await page.getByRole('option', { name: 'Footnote' }).waitFor()
+      await press(page, 'Enter')
+      await type(page, 'N')
+    },
+    'Text\n\n[^1]\n\n[^1]: N\n',
+  )
+  const notes = `One[^1] two[^n].\n\n${'Words.\n\n'.repeat(40)}[^1]: The *first*.\n\n[^n]: Two\n`
+  story(
+    'footnote-read',
+    notes,
+    async (page) => {
+      const note = page.getByRole('tooltip')
+      const reference = (label) =>
+        page.getByRole('button', { name: `Footnote ${label}`, exact: true })
+      await reference('1').hover()
+      await note.getByText('The first.').waitFor()
+      if (PICTURES) await page.screenshot({ path: `${PICTURES}/footnote.png` })
+      await press(page, 'Escape')
+      await note.waitFor({ state: 'hidden' })
+      await reference('n').focus()
+      await note.getByText('Two').waitFor()
+      const described = await reference('n').getAttribute('aria-describedby')
+      assertEqual(described, await note.getAttribute('id'), 'the description')
+      // A key leads to the note, and back.
+      await press(page, 'Enter')
+      const back = (label) => page.getByRole('button', { name: `text of footnote ${label}` })
+      const isVisible = (locator) =>
+        locator.evaluate((element) => {
+          const { top, bottom } = element.getBoundingClientRect()
+          return top > 0 && bottom < innerHeight
+        })
+      await until(() => isVisible(back('n')), 'the note in view')
+      if (PICTURES) await page.screenshot({ path: `${PICTURES}/footnote-note.png` })
+      await type(page, 'Not ')
+      await back('n').click()
+      await until(() => isVisible(reference('n')), 'the reference in view')
+      await type(page, ' more')
+      // The caret over a reference shows its note too; Enter goes there.
+      await page
+        .locator('.ProseMirror p')
+        .first()
+        .click({ position: { x: 5, y: 10 } })
+      await press(page, 'Home', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowRight')
+      await note.getByText('The first.').waitFor()
+      await press(page, 'Enter')
+      await until(() => isVisible(back('1')), 'the first note in view')
+      await type(page, '1 ')
+    },
+    notes.replace('two[^n]', 'two[^n] more').replace('Two', 'Not Two').replace('The *', '1 The *'),
+  )
   const table = '| a | b |\n| - | - |\n| 1 | 2 |\n'
   story(
     'ctrl-end-table',

@@ -1,8 +1,60 @@
-// The outline, the counts and the bar of a document in the application, in a window and on a phone.
+// The outline, the counts, the links and the bar of a document in the application, in a window and
+// on a phone.
 
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
+
+const { PICTURES } = process.env
+
+/** The documents that link to `/notes/The plan.md`, and some that seem to. */
+const LINKING = {
+  'wiki.md': '# Wiki\n\nFirst.\n\nSee [[the plan|it]], not `[[the plan]]`.\n',
+  'notes/beside.md': 'A [link](The%20plan.md#part) and\n[another](<The plan.md> "T") here.\n',
+  'notes/deep/below.md': `${'word '.repeat(300)}[up](../The%20plan.md) end.\n\n[p]: /notes/The%20plan.md\n`,
+  'other/elsewhere.md': 'To [its own](The%20plan.md).\n',
+  'other/The plan.md': 'Another plan.\n',
+  'code.txt': '[[the plan]]\n',
+}
+
+/** A document lists the lines of others that link to it, and opens them. */
+async function checkBacklinks({ page, runCommand, stage }) {
+  const panel = page.getByRole('region', { name: 'Links to this file' })
+  const status = (text) => panel.getByRole('status').filter({ hasText: text }).waitFor()
+  await runCommand('Links to this file')
+  await status('5 lines in 3 files')
+  const files = () => panel.getByRole('heading', { level: 3 }).allTextContents()
+  const found = ['/notes/beside.md', '/notes/deep/below.md', '/wiki.md']
+  assertEqual(await files(), found, 'the documents that link')
+  const texts = await panel.locator('.backlinks-text').allTextContents()
+  assertEqual(texts[0], 'A [link](The%20plan.md#part) and', 'the line of a link')
+  if (!/^…word .*\[up\]\(.*\) end\.$/.test(texts[2])) throw new Error(`a long line: ${texts[2]}`)
+  assertEqual(
+    await panel.locator('mark').allTextContents(),
+    [
+      'The%20plan.md#part',
+      'The plan.md',
+      '../The%20plan.md',
+      '/notes/The%20plan.md',
+      '[[the plan|it]]',
+    ],
+    'the links',
+  )
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/backlinks.png` })
+  // What others write, and another name of the file.
+  await stage.yfs('append', '/other/elsewhere.md', '--content', '\n![[the plan]] too\n')
+  await status('6 lines in 4 files')
+  await stage.yfs('mv', '/notes/The plan.md', '/notes/Our plan.md')
+  await status('No document links to this file')
+  await stage.yfs('mv', '/notes/Our plan.md', '/notes/The plan.md')
+  await status('6 lines in 4 files')
+  // A line opens its document there.
+  await panel.getByRole('button', { name: 'See [[the plan|it]]' }).click()
+  await page.locator('.ProseMirror h1', { hasText: 'Wiki' }).waitFor()
+  const atCaret = () =>
+    page.evaluate(() => getSelection().anchorNode?.parentElement?.closest('p')?.textContent)
+  await until(async () => /^See/.test(await atCaret()), 'the caret in the line')
+}
 
 const sections = Array.from({ length: 40 }, (_, n) => `## Part ${n}\n\nSome words here.\n`)
 
@@ -12,6 +64,10 @@ await scenario(
       join(directory, 'doc.md'),
       `# Title\n\n${sections.join('\n')}\n### Last\n\nEnd.\n`,
     )
+    for (const name of ['notes/deep', 'other'])
+      mkdirSync(join(directory, name), { recursive: true })
+    for (const [name, text] of Object.entries(LINKING)) writeFileSync(join(directory, name), text)
+    writeFileSync(join(directory, 'notes/The plan.md'), '# Part\n\nOf the plan.\n')
     writeFileSync(join(directory, 'rtl.md'), 'שלום עולם\n\n- פריט\n\nEnglish\n')
   },
   async (stage) => {
@@ -80,6 +136,10 @@ await scenario(
     assertEqual(await bar.count(), 0, 'bars after a reload')
     await runCommand('Format bar')
     await bar.waitFor()
+
+    await page.goto(`${stage.server.url}/#/notes/The%20plan.md`)
+    await page.locator('.ProseMirror p', { hasText: 'Of the plan' }).waitFor()
+    await checkBacklinks({ page, runCommand, stage })
 
     // The first letter of a block decides its direction.
     await openFile(page, '/rtl.md')

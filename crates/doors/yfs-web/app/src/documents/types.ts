@@ -30,6 +30,8 @@ export interface EditorWorkspace {
   readonly user: EditorUser
   readonly readOnly: boolean
   readonly token: string
+  /** What the token covers: a file or a directory; `/`, as without it, for all. */
+  readonly scope?: string
   /** Requests a path of the server, such as `/api/tree`, with the token. */
   fetch(path: string, init?: RequestInit): Promise<Response>
   /** Returns the address of a document's room. */

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Awareness } from 'y-protocols/awareness'
 import { savedStateText, type OpenDocument, type SavedState } from '../documents'
 import { t } from '../language/translate'
-import { previewLabel } from './preview/previews'
+import { editLabel, previewLabel } from './preview/previews'
 
 export type EditorMode = 'edit' | 'preview' | 'source' | 'split' | 'blame'
 
@@ -51,7 +51,7 @@ function usePeople(awareness: Awareness): Person[] {
 }
 
 export const viewLabels = (name: string): Record<EditorMode, string> => ({
-  edit: t('Edit'),
+  edit: editLabel(name),
   preview: previewLabel(name),
   source: t('Source'),
   split: t('Split'),

@@ -27,7 +27,7 @@ import { HeldKeys } from './caret/held_keys'
 import type { EditorHandle, FileView, OpenFile } from './index'
 import type { EditorAction, MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
-import { hasPreview, mountPreview } from './preview/previews'
+import { hasPreview, mountPreview, opensAsPreview } from './preview/previews'
 import { openSymbolList } from './symbols/symbol_list'
 
 const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
@@ -43,6 +43,26 @@ function modesOf({ kind }: FileState, name: string): EditorMode[] {
   const modes = (MODES[kind] ?? []).filter((mode) => mode !== 'split' || hasRoom())
   return kind === 'text' && hasPreview(name) ? modes.toSpliced(1, 0, 'preview') : modes
 }
+
+interface AsideOptions {
+  workspace: OpenFile['workspace']
+  id: string
+  document: OpenDocument
+  path: () => string
+  onClose: () => void
+}
+
+type MountAside = (container: HTMLElement, options: AsideOptions) => { destroy(): void }
+
+/** The panels beside the content; one at a time. */
+const ASIDES = {
+  history: async (): Promise<MountAside> => {
+    const { mountHistory } = await import('../history')
+    return (container, options) => mountHistory({ container, ...options })
+  },
+  backlinks: async (): Promise<MountAside> => (await import('./backlinks')).mountBacklinks,
+}
+type AsideName = keyof typeof ASIDES
 
 /** How long an editor takes at most to read what was composed. */
 const READ_MS = 100
@@ -85,7 +105,8 @@ export class FileEditor implements EditorHandle {
   private wantedHeading: string | null = null
   private trashNotice: HTMLElement | null = null
   private refusalNotice: HTMLElement | null = null
-  private history: { destroy(): void } | null = null
+  /** What is in the place beside the content. */
+  private aside: { name: AsideName; destroy(): void } | null = null
   private lastPath: string
 
   constructor(private readonly file: OpenFile) {
@@ -109,6 +130,7 @@ export class FileEditor implements EditorHandle {
     this.side.hidden = true
     this.opened = documentPool(file.workspace).acquire(file.id)
     if (file.at !== undefined) this.wantedLine = file.at
+    else if (opensAsPreview(file.path)) this.mode.value = 'preview'
     this.headerState = signal(this.headerProps([]))
     render(h(EditorHeader, { state: this.headerState as never }), this.header)
     addEventListener('keydown', this.onKey)
@@ -144,9 +166,12 @@ export class FileEditor implements EditorHandle {
 
   reveal(line: number, column?: number): void {
     if (this.split !== null) return this.split.reveal(line, column)
+    // Lines are those of the text.
+    const isOther = this.mode.peek() === 'preview' && opensAsPreview(this.path())
     const isWaiting = this.mounted === null || this.mountedKey.startsWith('loading')
-    if (isWaiting) this.wantedLine = column === undefined ? { line } : { line, column }
+    if (isOther || isWaiting) this.wantedLine = column === undefined ? { line } : { line, column }
     else this.mounted?.reveal(line, column)
+    if (isOther) this.mode.value = 'edit'
   }
 
   revealHeading(slug: string): void {
@@ -156,8 +181,8 @@ export class FileEditor implements EditorHandle {
   destroy(): void {
     this.nMounts += 1
     for (const stop of this.stops) stop()
-    this.history?.destroy()
     this.closeSplit()
+    this.aside?.destroy()
     render(null, this.outlineSide)
     this.mounted?.destroy()
     render(null, this.header)
@@ -213,7 +238,7 @@ export class FileEditor implements EditorHandle {
       effect(() => this.update(fileState(this.row, this.contentRoot.value), readOnly.peek())),
       effect(() => this.showRefusal()),
       onSideTaken('history', () => {
-        if (this.history !== null) this.toggleHistory()
+        this.closeAside()
       }),
     )
   }
@@ -493,7 +518,7 @@ export class FileEditor implements EditorHandle {
       name: this.row?.name ?? this.shownName ?? '',
       modes,
       mode,
-      showsHistory: this.history !== null,
+      showsHistory: this.aside?.name === 'history',
       onMode: (chosen) => {
         this.mode.value = chosen
       },
@@ -514,13 +539,19 @@ export class FileEditor implements EditorHandle {
 
   /** Returns what a person can do in the file now. */
   actions(): EditorAction[] {
-    const mounted = this.mounted
+    const { mounted } = this
     const actions: EditorAction[] = []
     if (mounted?.outline !== undefined) {
       const isOn = !this.outlineSide.hidden
       const run = () => this.toggleOutline()
       actions.push({ id: 'outline', label: t('Outline'), isOn, run })
     }
+    actions.push({
+      id: 'backlinks',
+      label: t('Links to this file'),
+      isOn: this.aside?.name === 'backlinks',
+      run: () => void this.switchAside('backlinks'),
+    })
     if (mounted?.symbols !== undefined) {
       const run = () => this.showSymbols()
       actions.push({ id: 'symbols', label: t('Go to a symbol'), keys: 'Ctrl+Shift+O', run })
@@ -541,33 +572,32 @@ export class FileEditor implements EditorHandle {
   }
 
   toggleHistory(): void {
-    void this.switchHistory()
+    void this.switchAside('history')
   }
 
-  private async switchHistory(): Promise<void> {
-    const update = () => {
-      this.side.hidden = this.history === null
-      this.showHeader()
-    }
-    if (this.history !== null) {
-      this.history.destroy()
-      this.history = null
-      update()
-      return
-    }
-    const { mountHistory } = await import('../history')
-    const { workspace, id } = this.file
+  /** Shows a panel beside the content, or closes it if it is there. */
+  private async switchAside(name: AsideName): Promise<void> {
+    const isShown = this.aside?.name === name
+    this.closeAside()
+    if (isShown) return
+    const mount = await ASIDES[name]()
+    if (!this.root.isConnected) return
+    this.closeAside()
     takeSide('history')
+    const { workspace, id } = this.file
     this.side.hidden = false
-    this.history = mountHistory({
-      workspace,
-      id,
-      container: this.side,
-      document: this.opened,
-      path: this.path,
-      onClose: () => this.toggleHistory(),
-    })
-    update()
+    const onClose = () => this.closeAside()
+    const options = { workspace, id, document: this.opened, path: this.path, onClose }
+    this.aside = { name, ...mount(this.side, options) }
+    this.showHeader()
+  }
+
+  private closeAside(): void {
+    if (this.aside === null) return
+    this.aside.destroy()
+    this.aside = null
+    this.side.hidden = true
+    this.showHeader()
   }
 }
 

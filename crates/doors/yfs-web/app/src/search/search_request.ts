@@ -8,6 +8,8 @@ export interface FoundLine {
   text: string
   /** Ranges in bytes of the text. */
   matches: [number, number][]
+  /** Whether the text is only a part of the line. */
+  cut: boolean
 }
 
 export interface FoundFile {

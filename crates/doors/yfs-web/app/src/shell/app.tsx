@@ -28,6 +28,13 @@ import {
   type Panel,
 } from './view_state'
 
+/** What an editor asks to open. */
+interface OpenPathDetail {
+  path: string
+  heading?: string | null
+  line?: number
+}
+
 /** The panel that a key opens. */
 function panelOf(event: KeyboardEvent): Panel | null {
   if (event.key === 'F1') return 'commands'
@@ -50,10 +57,10 @@ function observeWindow(session: Session): () => void {
   }
   // A link in a file that leads to another one.
   const onOpenPath = (event: Event) => {
-    const { path, heading } = (event as CustomEvent<{ path: string; heading?: string | null }>)
-      .detail
+    const { path, heading, line } = (event as CustomEvent<OpenPathDetail>).detail
     const id = session.idsByPath.peek().get(path)
-    if (id !== undefined) openById(session, id, heading ? { heading } : {})
+    if (id === undefined) return
+    openById(session, id, line !== undefined ? { line } : heading ? { heading } : {})
   }
   const onAddress = () => openFromAddress(session)
   addEventListener('keydown', onKeyDown)

@@ -23,7 +23,7 @@ import { showBriefly } from '../notice'
 import { blockWindow } from './block_window'
 import { blockPlugins } from './blocks/block_plugins'
 import { formatPlugins } from './format'
-import { ImageLoader, ImageView } from './image_view'
+import { imageKeys, ImageLoader, ImageView } from './image_view'
 import { richClicks } from './rich_clicks'
 import type { RichView } from './rich_view'
 import { slashMenu } from './slash_menu'
@@ -66,8 +66,9 @@ export function bindView(
     richFind(options.notices),
     slashMenu(blocks),
     // Cells that are pasted into a table come before what is pasted elsewhere.
-    ...blockPlugins(view.state.schema, workspace),
+    ...blockPlugins(view.state.schema, workspace, path),
     ...formatPlugins(rich, { container, path, report, id: options.id }),
+    imageKeys(),
     uploadImages(workspace, path, report),
     richClicks(path),
     trimTrailingSpace(),

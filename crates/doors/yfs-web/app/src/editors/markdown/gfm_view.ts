@@ -29,6 +29,7 @@ import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { t } from '../../language/translate'
 import { alertBlocks } from './blocks/alerts'
+import { canInsertFootnote, insertFootnote } from './blocks/footnote_marks'
 import { tableBlocks } from './blocks/tables'
 import { turnInto, type BlockKind } from './format/turn_into'
 import { headingIds } from './heading_ids'
@@ -97,6 +98,13 @@ function blocks(editor: Editor): BlockCommand[] {
       hint: '---',
       run: call(insertHrCommand.key),
       ...outside,
+    },
+    {
+      label: t('Footnote'),
+      words: 'note reference',
+      hint: '[^1]',
+      run: insertFootnote,
+      isEnabled: (view) => canInsertFootnote(view.state),
     },
     ...alertBlocks(),
     ...tableBlocks(),

@@ -1,10 +1,16 @@
 // Images of a document: those of the workspace are loaded with the token.
 
+import { Pencil } from 'lucide'
 import type { Node } from 'prosemirror-model'
+import { NodeSelection, Plugin } from 'prosemirror-state'
 import type { EditorView, NodeView } from 'prosemirror-view'
 import type { EditorWorkspace } from '../../documents'
 import { t } from '../../language/translate'
+import { makeIcon } from '../../look/icon'
 import { fileUrl } from '../../session/file_url'
+import { isEmbedSource } from './embeds/embed_target'
+import { followFile } from './embeds/read_file'
+import { altOf, readImage } from './image_words'
 import { resolveReference } from './workspace_path'
 import './image_view.css'
 
@@ -30,6 +36,29 @@ export class ImageLoader {
     return url
   }
 
+  /** Shows a drawing of the workspace as it changes; null for other images. */
+  follow(source: string, show: (url: string | null) => void): (() => void) | null {
+    const isDrawing = /\.svg(?:[?#]|$)/i.test(source)
+    const path = isDrawing ? resolveReference(this.filePath(), source) : null
+    if (path === null) return null
+    let url: string | null = null
+    const replace = (blob: Blob | null) => {
+      const before = url
+      url = blob && URL.createObjectURL(new Blob([blob], { type: 'image/svg+xml' }))
+      show(url)
+      if (before !== null) URL.revokeObjectURL(before)
+    }
+    const file = { id: '', path, maxBytes: MAX_DRAWING }
+    const stop = followFile(this.workspace, file, {
+      onPart: ({ blob, isCut }) => replace(isCut ? null : blob),
+      onProblem: () => replace(null),
+    })
+    return () => {
+      stop()
+      if (url !== null) URL.revokeObjectURL(url)
+    }
+  }
+
   destroy(): void {
     for (const url of this.urls.values()) void url.then(URL.revokeObjectURL, () => {})
     this.urls.clear()
@@ -42,10 +71,13 @@ export class ImageLoader {
   }
 }
 
-/** The width at the end of an alternative text, as Obsidian writes it: `![alt|300](src)`. */
-const WIDTH = /\|(\d{1,5})(?:x\d{1,5})?$/
+/** The field loads when a person asks for it. */
+const askForImage = async (view: EditorView, at: number) =>
+  (await import('./image_field')).askForImage(view, at)
 
 const MIN_WIDTH = 32
+/** A larger drawing is not shown, in bytes. */
+const MAX_DRAWING = 8 << 20
 
 export class ImageView implements NodeView {
   readonly dom = document.createElement('span')
@@ -53,6 +85,7 @@ export class ImageView implements NodeView {
   private readonly image = document.createElement('img')
   private readonly caption = document.createElement('span')
   private source: string | null = null
+  private stop: (() => void) | null = null
 
   constructor(
     private node: Node,
@@ -63,7 +96,7 @@ export class ImageView implements NodeView {
     this.dom.className = 'rich-image'
     this.frame.className = 'rich-image-frame'
     this.caption.className = 'rich-image-caption'
-    this.frame.append(this.image, this.makeHandle())
+    this.frame.append(this.image, this.makeHandle(), this.makeButton())
     this.dom.append(this.frame, this.caption)
     this.image.addEventListener('click', () => enlarge(this.image))
     this.render()
@@ -76,8 +109,12 @@ export class ImageView implements NodeView {
     return true
   }
 
+  destroy(): void {
+    this.stop?.()
+  }
+
   stopEvent({ target }: Event): boolean {
-    return target instanceof Element && target.closest('.rich-image-handle') !== null
+    return target instanceof Element && target.closest('.rich-image-handle, button') !== null
   }
 
   ignoreMutation(): boolean {
@@ -111,25 +148,49 @@ export class ImageView implements NodeView {
     return handle
   }
 
+  /** Makes the button that opens the field. */
+  private makeButton(): HTMLElement {
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.className = 'rich-image-edit'
+    button.ariaLabel = button.title = t('Text and size of the image')
+    button.append(makeIcon(Pencil))
+    button.addEventListener('click', () => {
+      const at = this.position()
+      if (at !== undefined) void askForImage(this.view, at)
+    })
+    return button
+  }
+
   private setWidth(width: number): void {
     const at = this.position()
     if (at === undefined) return
-    const alt = String(this.node.attrs['alt'] ?? '').replace(WIDTH, '')
-    this.view.dispatch(this.view.state.tr.setNodeAttribute(at, 'alt', `${alt}|${width}`))
+    const alt = altOf({ ...readImage(this.node), width })
+    this.view.dispatch(this.view.state.tr.setNodeAttribute(at, 'alt', alt))
   }
 
   private render(): void {
-    const { src, alt, title } = this.node.attrs as Record<string, string | null>
-    const width = WIDTH.exec(alt ?? '')?.[1]
-    this.image.alt = (alt ?? '').replace(WIDTH, '')
-    this.image.style.width = width === undefined ? '' : `${width}px`
-    this.caption.textContent = title ?? ''
-    this.caption.hidden = (title ?? '') === ''
+    const src = this.node.attrs['src'] as string | null
+    const { text, title, width } = readImage(this.node)
+    this.image.alt = text
+    this.image.style.width = width === null ? '' : `${width}px`
+    this.dom.dataset['label'] = text === '' ? (src ?? '') : text
+    this.caption.textContent = title
+    this.caption.hidden = title === ''
     this.dom.classList.toggle('has-caption', !this.caption.hidden)
     if (src === this.source) return
     this.source = src ?? ''
     this.dom.classList.remove('is-missing')
-    void this.show(this.source)
+    // Another view shows the file.
+    const isEmbed = isEmbedSource(this.source)
+    this.dom.classList.toggle('is-embed', isEmbed)
+    this.dom.dataset['source'] = this.source
+    this.stop?.()
+    this.stop = this.loader.follow(this.source, (url) => {
+      this.dom.classList.toggle('is-missing', url === null)
+      if (url !== null) this.image.src = url
+    })
+    if (!isEmbed && this.stop === null) void this.show(this.source)
   }
 
   private async show(source: string): Promise<void> {
@@ -138,7 +199,6 @@ export class ImageView implements NodeView {
       if (this.source === source) this.image.src = url
     } catch {
       this.dom.classList.add('is-missing')
-      this.dom.dataset['source'] = source
     }
   }
 }
@@ -157,4 +217,19 @@ function enlarge(image: HTMLImageElement): void {
   dialog.addEventListener('close', () => dialog.remove())
   document.body.append(dialog)
   dialog.showModal()
+}
+
+/** Opens the field of the image that is selected, at Enter. */
+export function imageKeys(): Plugin {
+  return new Plugin({
+    props: {
+      handleKeyDown: (view, { key }) => {
+        const { selection } = view.state
+        const isImage = selection instanceof NodeSelection && selection.node.type.name === 'image'
+        if (!isImage || key !== 'Enter' || !view.editable) return false
+        void askForImage(view, selection.from)
+        return true
+      },
+    },
+  })
 }

@@ -22,6 +22,12 @@ async function createView(profile: string, root: HTMLElement): Promise<RichView>
   return createGfmView(root)
 }
 
+/** Returns about what the page shows of a line: no address of a link, no image, no footnote. */
+const shownText = (line: string) =>
+  line
+    .replace(/!\[[^\]]*\]\([^)]*\)|\[\^[^\]]*\]:?/g, ' ')
+    .replace(/\]\((?:<[^>]*>|[^\s()<]|\([^()]*\))*(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/g, ']')
+
 /**
  * Moves the cursor to a line of the file. The tree has no lines: this finds the block that contains
  * the text of the line.
@@ -30,9 +36,10 @@ async function revealInTree(view: EditorView, options: MountOptions, line: numbe
   const { readSource } = await import('./read_source')
   const lines = (await readSource(options.workspace, options.path()))!.text.split('\n')
   const plain = (text: string) => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim()
-  const wanted = plain(lines[line - 1] ?? '')
+  const wanted = plain(shownText(lines[line - 1] ?? ''))
   if (wanted === '') return
-  const nth = lines.slice(0, line - 1).filter((other) => plain(other) === wanted).length
+  const before = lines.slice(0, line - 1).map((other) => plain(shownText(other)))
+  const nth = before.filter((other) => other === wanted).length
   const places: number[] = []
   view.state.doc.descendants((node, at) => {
     if (node.isTextblock && plain(node.textContent).includes(wanted)) places.push(at + 1)

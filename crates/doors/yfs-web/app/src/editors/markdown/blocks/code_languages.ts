@@ -32,7 +32,11 @@ const highlighter = tagHighlighter([
 /** Loads what colors code of a language; null if the language is not known. */
 export async function loadColorizer(name: string): Promise<CodeColorizer | null> {
   const known = LanguageDescription.matchLanguageName(languages, name, false)
-  if (known === null) return null
+  return known === null ? null : colorizerOf(known)
+}
+
+/** Loads what colors code of a language that is known. */
+export async function colorizerOf(known: LanguageDescription): Promise<CodeColorizer> {
   const { parser } = (await known.load()).language
   return (text) => {
     const spans: ColoredSpan[] = []

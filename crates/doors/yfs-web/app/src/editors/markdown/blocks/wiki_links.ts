@@ -25,6 +25,7 @@ const bareName = (name: string) => name.replace(/\.(md|markdown)$/i, '').toLower
 /** The files of a workspace by their names. */
 export class LinkTargets {
   private byName = new Map<string, string[]>()
+  private idByPath = new Map<string, string>()
   private indexed: Map<string, FileRow> | null = null
 
   constructor(
@@ -50,6 +51,13 @@ export class LinkTargets {
     return fits.sort((a, b) => a.length - b.length || (a < b ? -1 : 1))[0] ?? null
   }
 
+  /** Returns the file at a path; null if there is none. */
+  rowAt(path: string): FileRow | null {
+    this.index()
+    const id = this.idByPath.get(path)
+    return id === undefined ? null : (this.indexed?.get(id) ?? null)
+  }
+
   /** Returns the names of documents that contain some text, those that begin with it first. */
   complete(text: string, limit: number): { name: string; path: string }[] {
     const wanted = text.toLowerCase()
@@ -71,10 +79,12 @@ export class LinkTargets {
     if (rows === this.indexed) return this.byName
     this.indexed = rows
     this.byName = new Map()
+    this.idByPath = new Map()
     for (const row of rows.values()) {
       if (row.type !== 'file' || trashedAncestor(rows, row.id) !== null) continue
       const path = this.workspace.pathOf?.(row.id) ?? pathOfRow(rows, row.id)
       if (path === null) continue
+      this.idByPath.set(path, row.id)
       const name = bareName(row.name)
       const paths = this.byName.get(name)
       if (paths === undefined) this.byName.set(name, [path])

@@ -15,6 +15,7 @@ import {
   Quote,
   SquareCode,
   Strikethrough,
+  Superscript,
   type IconNode,
 } from 'lucide'
 import { toggleMark } from 'prosemirror-commands'
@@ -22,9 +23,10 @@ import type { MarkType } from 'prosemirror-model'
 import type { EditorState } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { t } from '../../../language/translate'
+import { canInsertFootnote, insertFootnote } from '../blocks/footnote_marks'
 import { namesOf } from './schema_names'
 import { kindAt, turnInto, type BlockKind } from './turn_into'
-import { endUndoStep } from './undo_steps'
+import { dispatchAlone, endUndoStep } from './undo_steps'
 
 export interface FormatAction {
   id: string
@@ -82,6 +84,16 @@ export function markActions(view: EditorView, askForLink: () => void): FormatAct
     { id: 'link', label: t('Link'), icon: Link, keys: 'Mod+K', run: askForLink },
   )
   return actions
+}
+
+/** Returns the actions that put what the profile has at the caret. */
+export function insertActions(view: EditorView): FormatAction[] {
+  if (!canInsertFootnote(view.state)) return []
+  const run = () => {
+    insertFootnote(view.state, (tr) => dispatchAlone(view, tr))
+    view.focus()
+  }
+  return [{ id: 'footnote', label: t('Footnote'), icon: Superscript, keys: 'Mod+Alt+F', run }]
 }
 
 /** Returns the actions that turn a block into another one. */

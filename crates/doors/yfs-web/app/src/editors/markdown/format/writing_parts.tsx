@@ -7,7 +7,7 @@ import type { EditorView } from 'prosemirror-view'
 import { t } from '../../../language/translate'
 import type { EditorAction } from '../../mounted_editor'
 import type { RichView } from '../rich_view'
-import { blockActions, formatAt, markActions, showKeys } from './actions'
+import { blockActions, formatAt, insertActions, markActions, showKeys } from './actions'
 import { PageBar } from './bar'
 import { showsBar } from './bar_setting'
 import { BlockHandle } from './block_handle'
@@ -75,7 +75,8 @@ export class WritingParts {
     }
     const { view } = this
     if (!view.editable) return [bar]
-    const format = [...markActions(view, () => this.askForLink()), ...blockActions(view)]
+    const marks = markActions(view, () => this.askForLink())
+    const format = [...marks, ...insertActions(view), ...blockActions(view)]
     return [bar, ...format.map((action) => ({ ...action, keys: showKeys(action.keys) }))]
   }
 
