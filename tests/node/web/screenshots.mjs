@@ -159,6 +159,8 @@ async function takeLook(stage, look) {
   const sums = { nDiffering: 0, nBytes: 0, nFailed: 0, n: names.length }
   for (const name of names) {
     try {
+      // The files that were opened last are those of the state, whichever states are asked for.
+      await page.evaluate(() => localStorage.clear())
       await showState(stage, page, name)
       const picture = await takePicture(page)
       const path = join(images, `${name}-${look}.webp`)
