@@ -85,8 +85,10 @@ book:
 reference:
     UPDATE_EXPECT=1 cargo test -p yfs-cli --bins reference
 
-# Screenshots of the web editor, light, dark and narrow, in docs/images.
-screenshots:
+# Pictures of the states of the web editor, light, dark and on a phone, in docs/images/states: lists
+# what differs from the last ones. `just screenshots --compare` writes none; names choose states.
+screenshots *args:
     cargo build --workspace
     npm --prefix tests/node/web ci --ignore-scripts --no-audit --no-fund
-    YFS_COMMAND="$PWD/target/debug/yfs" HARNESS_PAGE=. node tests/node/web/screenshots.mjs docs/images/states fixtures
+    npm --prefix crates/doors/yfs-web/app run --silent build:harness
+    YFS_COMMAND="$PWD/target/debug/yfs" HARNESS_PAGE="$PWD/crates/doors/yfs-web/app/dist-harness" node tests/node/web/screenshots.mjs docs/images/states fixtures {{args}}

@@ -106,7 +106,11 @@ export async function launch() {
     const workers = APPLICATION_PAGE ? { serviceWorkers: 'block' } : {}
     const context = await newContext.call(browser, { ...workers, ...options })
     context.setDefaultTimeout(DEADLINE_MS)
-    if (APPLICATION_PAGE) await routeApplication(context, APPLICATION_PAGE)
+    if (APPLICATION_PAGE) {
+      await routeApplication(context, APPLICATION_PAGE)
+      // A page that was answered here has no address, and the server has a local one.
+      await context.grantPermissions(['local-network-access'])
+    }
     return context
   }
   return browser
@@ -165,6 +169,8 @@ export async function scenario(prepare, play) {
   const stage = {
     directory,
     program: YFS_COMMAND,
+    /** More arguments of `yfs serve`. */
+    serveWith: [],
     errors,
     async yfs(...args) {
       return (await promisify(execFile)(YFS_COMMAND, args, { cwd: directory })).stdout
@@ -199,7 +205,7 @@ export async function scenario(prepare, play) {
   let failure = null
   try {
     await prepare(stage)
-    stage.server = await startServer(directory, await freePort())
+    stage.server = await startServer(directory, await freePort(), ...stage.serveWith)
     closers.push(() => stage.server.stop())
     stage.page = await servePage()
     closers.push(() => stage.page.stop())

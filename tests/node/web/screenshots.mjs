@@ -1,28 +1,84 @@
 // Pictures of the states of the application on the handbook of the fixtures: light, dark, and on a
-// phone. A picture is written only if it differs from the last one in more than a few pixels, so
-// that the history of the repository stays small; what differs is listed.
+// phone. Two runs on one machine give the same pixels: times, names and carets stand still. What
+// differs from the picture of the last run is listed with the number of its pixels, and written.
 //
-// Arguments: the directory of the pictures, the one of the fixtures, and perhaps the states.
+// Arguments: the directory of the pictures, the one of the fixtures, and perhaps states or pictures. With
+// `--compare`, nothing is written, and the exit code is 1 if a picture differs.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { scenario } from './one_file.mjs'
-import { enterStates, prepareStates, showState, STATES } from './states.mjs'
+import { enterStates, prepareStates, showState, STATES, watchConnection } from './states.mjs'
 
-const [images, fixtures, ...wanted] = process.argv.slice(2)
+const options = process.argv.slice(2)
+const comparesOnly = options.includes('--compare')
+const [images, fixtures, ...wanted] = options.filter((option) => !option.startsWith('--'))
 const LOOKS = {
-  light: { colorScheme: 'light', viewport: { width: 1080, height: 700 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1080, height: 700 } },
-  phone: { colorScheme: 'light', viewport: { width: 390, height: 800 }, hasTouch: true },
+  light: { colorScheme: 'light', viewport: { width: 1080, height: 660 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1080, height: 660 } },
+  phone: { colorScheme: 'light', viewport: { width: 390, height: 780 }, hasTouch: true },
 }
-const QUALITY = 40
-/** Two pictures are the same if at most this share of their pixels differs. */
-const SAME = 0.002
-/** A pixel differs if a channel does by more than this, of 255. */
+const QUALITY = 20
+/** Pixels of a picture for each of the page, so that a picture stays small. */
+const SCALE = 0.6
+/** The most bytes of one picture, and of all. */
+const [MAX_BYTES, MAX_TOTAL] = [15_000, 1_500_000]
+/** A pixel differs if a channel does by more than this, of 255: less is antialiasing. */
 const VISIBLE = 24
+/** So many pixels may differ in pictures that are the same. */
+const SAME = 20
+/** The time that the pages have. */
+const NOW = Date.UTC(2026, 10, 20, 15, 0)
+const [MINUTE, DAY] = [60_000, 86_400_000]
+/** How long lies between two entries of a list. */
+const STEP = 17 * MINUTE
 
-/** Counts in the page which share of the pixels of two pictures differs. */
-function differingShare(page, pictures) {
+/** What stands still beside the animations: a caret blinks, and the name at one goes. */
+const STILL = `
+  .caret-label { animation: none !important; }
+  .cm-cursorLayer { animation: none !important; opacity: 0 !important; }
+`
+
+/**
+ * Puts fixed times into an answer of the server. Lists have the latest entry first, or last: the
+ * order stays.
+ */
+function fixTimes(value, isLater, nth = 0) {
+  if (Array.isArray(value)) {
+    const times = value.map((entry) => entry?.at).filter(Number.isFinite)
+    const isRising = times.length > 1 && times[0] < times.at(-1)
+    return value.map((entry, n) => fixTimes(entry, isLater, isRising ? value.length - 1 - n : n))
+  }
+  if (value !== null && typeof value === 'object') {
+    const entries = Object.entries(value)
+    return Object.fromEntries(entries.map(([key, each]) => [key, fixTimes(each, isLater, nth)]))
+  }
+  const isTime = typeof value === 'number' && value > 1.5e12 && value < 3e12
+  if (!isTime) return value
+  return isLater(value) ? NOW + 7 * DAY : NOW - (nth + 1) * STEP
+}
+
+async function freeze(context) {
+  await context.addInitScript((now) => {
+    const RealDate = Date
+    globalThis.Date = class extends RealDate {
+      constructor(...args) {
+        super(...(args.length === 0 ? [now] : args))
+      }
+      static now = () => now
+    }
+  }, NOW)
+  await context.route(/\/api\/(log|versions|trash|tokens|links|blame)/, async (route) => {
+    const response = await route.fetch()
+    const isJson = response.headers()['content-type']?.includes('json')
+    if (!response.ok() || !isJson) return route.fulfill({ response })
+    const isLater = (time) => time > Date.now() + DAY / 2
+    await route.fulfill({ response, json: fixTimes(await response.json(), isLater) })
+  })
+}
+
+/** Counts in the page how many pixels of two pictures differ. */
+function countDiffering(page, pictures) {
   const encoded = pictures.map((bytes) => bytes.toString('base64'))
   return page.evaluate(
     async ([encoded, visible]) => {
@@ -36,26 +92,98 @@ function differingShare(page, pictures) {
           return context.getImageData(0, 0, image.width, image.height)
         }),
       )
-      if (a.width !== b.width || a.height !== b.height) return 1
+      if (a.width !== b.width || a.height !== b.height) return a.width * a.height
       let differing = 0
       for (let at = 0; at < a.data.length; at += 4) {
         const channels = [0, 1, 2].map((n) => Math.abs(a.data[at + n] - b.data[at + n]))
         if (Math.max(...channels) > visible) differing += 1
       }
-      return (differing * 4) / a.data.length
+      return differing
     },
     [encoded, VISIBLE],
   )
 }
 
-async function settle(page) {
+/** Takes a picture of a page once two in a row are the same. */
+async function takePicture(page) {
+  await page.addStyleTag({ content: STILL })
+  // Those who were here before are gone.
+  await page.waitForFunction(() => document.querySelectorAll('.people .avatar').length <= 1)
+  await page.mouse.move(0, 0)
   await page.evaluate(() => document.fonts.ready)
-  await page.evaluate(() => {
-    const ends = document.getAnimations().filter(({ effect }) => {
-      return effect.getComputedTiming().endTime !== Infinity
+  const take = () => {
+    return page.screenshot({
+      type: 'webp',
+      quality: QUALITY,
+      caret: 'hide',
+      animations: 'disabled',
+      scale: 'device',
     })
-    return Promise.all(ends.map((one) => one.finished))
+  }
+  let last = await take()
+  for (let n = 0; n < 20; n++) {
+    const next = await take()
+    if (next.equals(last)) return next
+    last = next
+  }
+  throw new Error('it does not come to rest')
+}
+
+/** Returns what is said of a picture, or null if it is the one of the last run. */
+async function compare(page, picture, path) {
+  if (!existsSync(path)) return 'new'
+  const last = readFileSync(path)
+  if (last.equals(picture)) return null
+  const n = await countDiffering(page, [last, picture])
+  return n <= SAME ? null : `${n} pixels differ`
+}
+
+/** Takes the pictures of one look; returns the lengths of them, and how many differ. */
+async function takeLook(stage, look) {
+  const isWanted = (name) => wanted.some((one) => one === name || one === `${name}-${look}`)
+  const names = Object.keys(STATES).filter((name) => wanted.length === 0 || isWanted(name))
+  const context = await stage.browser.newContext({
+    ...LOOKS[look],
+    deviceScaleFactor: SCALE,
+    bypassCSP: true,
+    locale: 'en-US',
+    timezoneId: 'UTC',
   })
+  await freeze(context)
+  const page = await context.newPage()
+  page.setDefaultTimeout(60_000)
+  page.on('pageerror', ({ stack }) => stage.errors.push(stack))
+  await watchConnection(page)
+  await page.goto(`${stage.server.url}/#token=${stage.server.token}`)
+  await page.waitForSelector('.document-head')
+  const sums = { nDiffering: 0, nBytes: 0, nFailed: 0, n: names.length }
+  for (const name of names) {
+    try {
+      // The files that were opened last are those of the state, whichever states are asked for.
+      await page.evaluate(() => localStorage.clear())
+      await showState(stage, page, name)
+      const picture = await takePicture(page)
+      const path = join(images, `${name}-${look}.webp`)
+      const difference = await compare(page, picture, path)
+      sums.nBytes += picture.length
+      if (picture.length > MAX_BYTES) console.log(`${name}-${look}: ${picture.length} bytes`)
+      if (difference === null) continue
+      sums.nDiffering += 1
+      if (!comparesOnly) writeFileSync(path, picture)
+      console.log(`${name}-${look}: ${difference}`)
+    } catch (error) {
+      console.error(`${name}, ${look}: ${error.message.split('\n')[0]}`)
+      sums.nFailed += 1
+    }
+  }
+  await context.close()
+  return sums
+}
+
+/** Removes pictures of states that are no more. */
+function removeOthers() {
+  const isShown = (file) => file.replace(/-(light|dark|phone)\.webp$/, '') in STATES
+  for (const file of readdirSync(images)) if (!isShown(file)) rmSync(join(images, file))
 }
 
 await scenario(
@@ -63,35 +191,13 @@ await scenario(
   async (stage) => {
     mkdirSync(images, { recursive: true })
     await enterStates(stage)
-    const names = Object.keys(STATES).filter((name) => wanted.length === 0 || wanted.includes(name))
-    let nWritten = 0
-    for (const [look, options] of Object.entries(LOOKS)) {
-      const context = await stage.browser.newContext(options)
-      const page = await context.newPage()
-      page.setDefaultTimeout(20_000)
-      await page.goto(`${stage.server.url}/#token=${stage.server.token}`)
-      await page.waitForSelector('.document-head')
-      for (const name of names) {
-        try {
-          await showState(stage, page, name)
-          await settle(page)
-        } catch (error) {
-          console.error(`${name}, ${look}: ${error.message.split('\n')[0]}`)
-          process.exitCode = 1
-          continue
-        }
-        const picture = await page.screenshot({ type: 'webp', quality: QUALITY, caret: 'hide' })
-        const path = join(images, `${name}-${look}.webp`)
-        const last = existsSync(path) ? readFileSync(path) : null
-        const share = last === null ? 1 : await differingShare(page, [last, picture])
-        if (share <= SAME) continue
-        nWritten += 1
-        writeFileSync(path, picture)
-        const what = last === null ? 'new' : `${(share * 100).toFixed(1)} % differs`
-        console.log(`${name}-${look}: ${what}, ${picture.length} bytes`)
-      }
-      await context.close()
-    }
-    console.log(`${nWritten} of ${names.length * Object.keys(LOOKS).length} pictures are new`)
+    const all = []
+    for (const look of Object.keys(LOOKS)) all.push(await takeLook(stage, look))
+    const sum = (key) => all.reduce((sum, one) => sum + one[key], 0)
+    if (!comparesOnly && wanted.length === 0) removeOthers()
+    console.log(`${sum('nDiffering')} of ${sum('n')} pictures differ; ${sum('nBytes')} bytes`)
+    if (sum('nBytes') > MAX_TOTAL) throw new Error(`more than ${MAX_TOTAL} bytes`)
+    if (sum('nFailed') > 0) throw new Error(`${sum('nFailed')} states are not reached`)
+    if (comparesOnly && sum('nDiffering') > 0) throw new Error('pictures differ')
   },
 )

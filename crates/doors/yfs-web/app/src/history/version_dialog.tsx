@@ -229,28 +229,30 @@ export function VersionDialog(props: VersionDialogProps) {
           />
         </div>
         <div class="version-actions">
-          <button
-            type="button"
-            aria-pressed={pair.from === pair.to - 1}
-            onClick={() =>
-              onPair({ from: (restored?.number ?? pair.to) - 1, to: restored?.number ?? pair.to })
-            }
-          >
-            {t('This change')}
-          </button>
-          {newest !== undefined && (
+          <div class="segments">
             <button
               type="button"
-              aria-pressed={version?.current === true && pair.from !== pair.to - 1}
-              onClick={() => onPair({ from: restored?.number ?? pair.from, to: newest.number })}
+              aria-pressed={pair.from === pair.to - 1}
+              onClick={() =>
+                onPair({ from: (restored?.number ?? pair.to) - 1, to: restored?.number ?? pair.to })
+              }
             >
-              {t('Since then')}
+              {t('This change')}
             </button>
+            {newest !== undefined && (
+              <button
+                type="button"
+                aria-pressed={version?.current === true && pair.from !== pair.to - 1}
+                onClick={() => onPair({ from: restored?.number ?? pair.from, to: newest.number })}
+              >
+                {t('Since then')}
+              </button>
+            )}
+          </div>
+          {!workspace.readOnly && restored !== null && !restored.redacted && !restored.current && (
+            <Restore {...props} version={restored} />
           )}
         </div>
-        {!workspace.readOnly && restored !== null && !restored.redacted && !restored.current && (
-          <Restore {...props} version={restored} />
-        )}
         {texts === null && <p class="empty">{t('Comparing…')}</p>}
         {typeof texts === 'string' && <p role="alert">{texts}</p>}
         {texts !== null && typeof texts !== 'string' && (

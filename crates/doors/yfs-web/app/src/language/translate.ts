@@ -12,6 +12,8 @@ export const LANGUAGES = { en: 'English', de: 'Deutsch', ja: '日本語' } as co
 export type Language = keyof typeof LANGUAGES
 
 const KEY = 'yfs:language'
+/** Languages that are written from the right. */
+const RIGHT_TO_LEFT = ['ar', 'fa', 'he', 'ur']
 const CATALOGS: Partial<Record<Language, () => Promise<{ default: Catalog }>>> = {
   de: () => import('./de.json'),
   ja: () => import('./ja.json'),
@@ -38,6 +40,10 @@ export async function loadLanguage(): Promise<void> {
   }
   document.documentElement.lang = language.peek()
 }
+
+/** Returns where the lines of a language begin. */
+export const directionOf = (code: string): 'ltr' | 'rtl' =>
+  RIGHT_TO_LEFT.includes(code) ? 'rtl' : 'ltr'
 
 /** Keeps the choice of a language. The page is in it from its next start. */
 export function chooseLanguage(chosen: Language): void {

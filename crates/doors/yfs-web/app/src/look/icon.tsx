@@ -14,11 +14,17 @@ const ATTRIBUTES = {
   class: 'icon',
 } as const
 
+export interface IconProps {
+  of: IconNode
+  /** Whether it points along the line, and is mirrored where that goes to the left. */
+  isPointing?: boolean
+}
+
 /** Shows an icon. It has no name of its own: the button around it has one. */
-export function Icon({ of }: { of: IconNode }) {
+export function Icon({ of, isPointing }: IconProps) {
   return h(
     'svg',
-    ATTRIBUTES,
+    isPointing === true ? { ...ATTRIBUTES, class: 'icon is-pointing' } : ATTRIBUTES,
     of.map(([tag, attributes]) => h(tag, attributes)),
   )
 }

@@ -25,10 +25,14 @@ export type MenuItems = (MenuItem | null)[]
 export interface MenuPlace {
   left: number
   top: number
+  /** Whether `left` is where the menu ends. */
+  isEnd?: boolean
 }
 
 /** The space between a menu and the edge of the window, in CSS pixels. */
 const EDGE = 8
+/** The space between a menu and what opens it. */
+const GAP = 4
 
 function Menu(props: { label: string; items: MenuItems; at: MenuPlace; onClose: () => void }) {
   const { label, items, at, onClose } = props
@@ -37,7 +41,8 @@ function Menu(props: { label: string; items: MenuItems; at: MenuPlace; onClose: 
     const element = list.current!
     element.showPopover()
     const { width, height } = element.getBoundingClientRect()
-    element.style.left = `${Math.max(EDGE, Math.min(at.left, innerWidth - width - EDGE))}px`
+    const left = at.isEnd === true ? at.left - width : at.left
+    element.style.left = `${Math.max(EDGE, Math.min(left, innerWidth - width - EDGE))}px`
     element.style.top = `${Math.max(EDGE, Math.min(at.top, innerHeight - height - EDGE))}px`
     element.querySelector<HTMLElement>('[role^="menuitem"]')?.focus()
   }, [])
@@ -119,8 +124,14 @@ export function openMenu(label: string, items: MenuItems, at: MenuPlace): void {
   render(<Menu label={label} items={items} at={at} onClose={close} />, host)
 }
 
+/** Returns the place of a menu below an element: both begin at the same edge. */
+export function placeBelow(element: Element): MenuPlace {
+  const { left, right, bottom } = element.getBoundingClientRect()
+  const isRightToLeft = getComputedStyle(element).direction === 'rtl'
+  return { left: isRightToLeft ? right : left, top: bottom + GAP, isEnd: isRightToLeft }
+}
+
 /** Opens a menu below the element that was clicked. */
 export function openMenuBelow(element: Element, label: string, items: MenuItems): void {
-  const { left, bottom } = element.getBoundingClientRect()
-  openMenu(label, items, { left, top: bottom + 4 })
+  openMenu(label, items, placeBelow(element))
 }

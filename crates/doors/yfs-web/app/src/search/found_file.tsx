@@ -42,7 +42,7 @@ export function FoundFileView({ file, left, onToggle, onOpen }: FoundFileProps) 
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
         >
-          <Icon of={isOpen ? ChevronDown : ChevronRight} />
+          <Icon of={isOpen ? ChevronDown : ChevronRight} isPointing={!isOpen} />
           {file.path} <span class="faint">{file.lines.length}</span>
         </button>
       </h3>

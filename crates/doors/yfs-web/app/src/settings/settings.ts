@@ -1,6 +1,7 @@
 // What a person chose for this browser. Each setting is a signal that is kept in its storage.
 
 import { effect, signal, type Signal } from '@preact/signals'
+import { directionOf, language } from '../language/translate'
 
 /** Makes a setting that has one of some values; the first one is the value before a choice. */
 function choice<const T extends string>(name: string, values: readonly [T, ...T[]]): Signal<T> {
@@ -27,6 +28,8 @@ function choice<const T extends string>(name: string, values: readonly [T, ...T[
 
 export const theme = choice('theme', ['system', 'light', 'dark'])
 export const density = choice('density', ['comfortable', 'compact'])
+/** Where lines of the page begin. */
+export const layoutDirection = choice('layout-direction', ['language', 'ltr', 'rtl'])
 /** The size of the text of documents. */
 export const textSize = choice('text-size', ['normal', 'small', 'large'])
 /** Whether long lines of texts are wrapped. */
@@ -45,6 +48,8 @@ export function applyLook(): void {
   const root = document.documentElement
   effect(() => {
     root.style.colorScheme = theme.value === 'system' ? '' : theme.value
+    const { value: direction } = layoutDirection
+    root.dir = direction === 'language' ? directionOf(language.value) : direction
     root.dataset['density'] = density.value
     root.dataset['textSize'] = textSize.value
   })

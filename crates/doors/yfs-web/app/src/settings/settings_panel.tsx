@@ -4,7 +4,7 @@ import type { Signal } from '@preact/signals'
 import { chooseLanguage, language, LANGUAGES, t, type Language } from '../language/translate'
 import { Dialog } from '../look/dialog'
 import type { PanelProps } from '../shell/panels'
-import { bracketColors, density, textSize, theme, vimKeys } from './settings'
+import { bracketColors, density, layoutDirection, textSize, theme, vimKeys } from './settings'
 import './settings_panel.css'
 
 export function SettingsPanel({ onClose }: PanelProps) {
@@ -20,6 +20,15 @@ export function SettingsPanel({ onClose }: PanelProps) {
           label={t('Density')}
           of={density}
           values={{ comfortable: t('Comfortable'), compact: t('Compact') }}
+        />
+        <Choice
+          label={t('Layout direction')}
+          of={layoutDirection}
+          values={{
+            language: t('As the language'),
+            ltr: t('Left to right'),
+            rtl: t('Right to left'),
+          }}
         />
         <Choice
           label={t('Text size')}

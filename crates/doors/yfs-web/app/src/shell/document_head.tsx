@@ -31,7 +31,7 @@ export function DocumentHead({ session, id, path }: DocumentHeadProps) {
         aria-expanded={showsDrawer.value}
         onClick={() => (showsDrawer.value = true)}
       >
-        <Icon of={PanelLeft} />
+        <Icon of={PanelLeft} isPointing />
       </button>
       {path === null ? <span class="crumbs" /> : <Crumbs session={session} path={path} />}
       {/* The editor has its own part here. */}
@@ -72,7 +72,7 @@ function Crumbs({ session, path }: { session: Session; path: string }) {
           const above = `/${directories.slice(0, n + 1).join('/')}`
           return (
             <li key={above} class="crumb">
-              <Icon of={ChevronRight} />
+              <Icon of={ChevronRight} isPointing />
               <button
                 type="button"
                 class="crumb-button"
@@ -88,7 +88,7 @@ function Crumbs({ session, path }: { session: Session; path: string }) {
           )
         })}
         <li class="crumb is-last">
-          <Icon of={ChevronRight} />
+          <Icon of={ChevronRight} isPointing />
           <FileName session={session} path={path} />
         </li>
       </ol>

@@ -4,6 +4,7 @@ import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { t } from '../language/translate'
 import type { Session } from '../session/workspace'
+import { density } from '../settings/settings'
 import { selectTo, toggleSelected, treeKeys } from './tree_keys'
 import { childrenByPath, filterEntries, visibleRows, type TreeRow } from './tree_model'
 import { Favorites, SidebarEdge, TreeBar, UndoNotice } from './tree_parts'
@@ -44,7 +45,7 @@ export interface FileTreeProps {
   onSharedName: (id: string) => void
 }
 
-/** Returns the height of a row, in CSS pixels: it is larger for a finger. */
+/** Returns the height of a row, in CSS pixels: of the density, and larger for a finger. */
 const rowHeight = () =>
   parseInt(getComputedStyle(document.documentElement).getPropertyValue('--row-height'), 10) || 26
 
@@ -81,7 +82,7 @@ function Tree({ session, openPath, onOpen, onSharedName }: FileTreeProps) {
   const rows = useRows(session)
   const scroll = useSignal({ top: 0, height: 800 })
   const root = useRef<HTMLDivElement>(null)
-  const height = useMemo(rowHeight, [])
+  const height = useMemo(rowHeight, [density.value])
 
   useEffect(() => {
     const element = root.current!
@@ -132,7 +133,7 @@ function Tree({ session, openPath, onOpen, onSharedName }: FileTreeProps) {
         onMenu: openMenuOfFocused,
         onShow: show,
       }),
-    [session],
+    [session, height],
   )
 
   const total = rows.value.length
@@ -145,9 +146,10 @@ function Tree({ session, openPath, onOpen, onSharedName }: FileTreeProps) {
     <div
       ref={root}
       class={dropTarget.value === session.top ? 'tree is-drop-target' : 'tree'}
-      role="tree"
+      // A tree has an item at least (WAI-ARIA 1.2, "Required Owned Elements").
+      role={total === 0 ? 'group' : 'tree'}
       aria-label={t('Files')}
-      aria-multiselectable="true"
+      aria-multiselectable={total === 0 ? undefined : true}
       tabIndex={0}
       aria-activedescendant={active === undefined ? undefined : rowId(active.entry.path)}
       onKeyDown={onKeyDown}

@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks'
 import { Ellipsis, Star, X } from 'lucide'
 import { t } from '../language/translate'
 import { Icon } from '../look/icon'
+import { placeBelow } from '../look/menu'
 import type { Session } from '../session/workspace'
 import { report } from '../shell/message'
 import { favorites, loadFavorites, setFavorites } from './favorites'
@@ -39,10 +40,8 @@ export function TreeBar({ session }: { session: Session }) {
         aria-label={t('Actions for files')}
         title={t('Actions for files')}
         onClick={(event) => {
-          const { left, bottom } = event.currentTarget.getBoundingClientRect()
-          void import('./tree_menu').then(({ openViewMenu }) =>
-            openViewMenu(session, { left, top: bottom + 4 }),
-          )
+          const at = placeBelow(event.currentTarget)
+          void import('./tree_menu').then(({ openViewMenu }) => openViewMenu(session, at))
         }}
       >
         <Icon of={Ellipsis} />

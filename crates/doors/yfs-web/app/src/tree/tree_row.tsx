@@ -1,6 +1,6 @@
 // A row of the tree.
 
-import { Ellipsis } from 'lucide'
+import { ChevronDown, ChevronRight, Ellipsis } from 'lucide'
 import { language, t } from '../language/translate'
 import { Icon } from '../look/icon'
 import type { Session } from '../session/workspace'
@@ -65,7 +65,9 @@ export function TreeRowView(props: TreeRowProps) {
       {...dragHandlers(session, row)}
     >
       <span class="tree-mark" aria-hidden="true">
-        {isDirectory ? (row.isExpanded ? '▾' : '▸') : ''}
+        {isDirectory && (
+          <Icon of={row.isExpanded ? ChevronDown : ChevronRight} isPointing={!row.isExpanded} />
+        )}
       </span>
       <Icon of={iconOf(row)} />
       <span class="tree-name" title={describe(row)}>

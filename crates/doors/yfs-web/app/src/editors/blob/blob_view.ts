@@ -107,7 +107,16 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
   let hex: { destroy(): void } | null = null
   let isGone = false
 
+  const views = document.createElement('div')
+  views.className = 'segments'
+  views.setAttribute('role', 'group')
+  views.setAttribute('aria-label', t('View'))
+  const press = (shown: number) => {
+    const buttons = [...views.children]
+    buttons.forEach((each, n) => each.setAttribute('aria-pressed', String(n === shown)))
+  }
   const showHex = () => {
+    press(1)
     hex?.destroy()
     content.replaceChildren()
     hex = mountHexView({ workspace, container: content, size, path })
@@ -120,6 +129,7 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
   }
   const showPreview = async () => {
     if (kind === null) return
+    press(0)
     hex?.destroy()
     hex = null
     try {
@@ -146,10 +156,11 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
   const hasPreview = kind !== null && size <= MAX_PREVIEW
   bar.append(summary)
   if (hasPreview) {
-    bar.append(
+    views.append(
       button(t('Preview'), () => void showPreview()),
       button(t('Bytes'), showHex),
     )
+    bar.append(views)
     void showPreview()
   } else {
     showHex()

@@ -163,7 +163,7 @@ function FindPanel({ target }: { target: FindTarget }) {
             showsReplace.value = !hasReplace
           }}
         >
-          <Icon of={hasReplace ? ChevronDown : ChevronRight} />
+          <Icon of={hasReplace ? ChevronDown : ChevronRight} isPointing={!hasReplace} />
         </button>
       )}
       <div class="find-rows">
@@ -220,7 +220,7 @@ function FindPanel({ target }: { target: FindTarget }) {
           </button>
           <button
             type="button"
-            class="plain"
+            class="plain find-close"
             aria-label={t('Close')}
             onClick={() => target.close()}
           >

@@ -54,16 +54,20 @@ function tableItems(view: EditorView): MenuItems {
     ...more,
   })
   const danger = { isDanger: true }
+  // The first column of a table in a page from the right is at the right.
+  const isRightToLeft = getComputedStyle(view.dom).direction === 'rtl'
+  const [left, right] = isRightToLeft ? (['right', 'left'] as const) : (['left', 'right'] as const)
+  const [leftward, rightward] = isRightToLeft ? ([1, -1] as const) : ([-1, 1] as const)
   return [
     item(t('Insert row above'), BetweenHorizontalEnd, insertRow('above')),
     item(t('Insert row below'), BetweenHorizontalStart, insertRow('below')),
-    item(t('Insert column left'), BetweenVerticalEnd, insertColumn('left')),
-    item(t('Insert column right'), BetweenVerticalStart, insertColumn('right')),
+    item(t('Insert column left'), BetweenVerticalEnd, insertColumn(left)),
+    item(t('Insert column right'), BetweenVerticalStart, insertColumn(right)),
     null,
     item(t('Move row up'), ArrowUp, moveRow(-1)),
     item(t('Move row down'), ArrowDown, moveRow(1)),
-    item(t('Move column left'), ArrowLeft, moveColumn(-1)),
-    item(t('Move column right'), ArrowRight, moveColumn(1)),
+    item(t('Move column left'), ArrowLeft, moveColumn(leftward)),
+    item(t('Move column right'), ArrowRight, moveColumn(rightward)),
     null,
     item(t('Align left'), AlignLeft, alignColumns('left')),
     item(t('Align center'), AlignCenter, alignColumns('center')),

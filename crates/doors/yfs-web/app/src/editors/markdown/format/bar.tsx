@@ -21,6 +21,9 @@ export interface FormatBarProps {
   onLeave: () => void
 }
 
+/** Their lines begin where a line begins. */
+const LISTS = ['bullets', 'numbers', 'tasks']
+
 function ActionButton({ action, isOn }: { action: FormatAction; isOn: boolean }) {
   const { label, keys, icon, run } = action
   return (
@@ -35,7 +38,7 @@ function ActionButton({ action, isOn }: { action: FormatAction; isOn: boolean })
       onMouseDown={(event) => event.preventDefault()}
       onClick={run}
     >
-      <Icon of={icon} />
+      <Icon of={icon} isPointing={LISTS.includes(action.id)} />
     </button>
   )
 }
