@@ -16,6 +16,10 @@ test *args:
 core *args:
     cargo test -p yfs-conformance -p yfs-types -p yfs-markdown -p yfs-engine -p yfs-vfs -p yfs-store -p yfs {{args}}
 
+# All scenarios of the web editor that are played in Firefox (needs one on the PATH).
+firefox:
+    YFS_FIREFOX=all cargo test -p yfs-tests --test it the_editors_work_in_firefox
+
 # Lints alone.
 lint:
     cargo fmt --all -- --check

@@ -4,7 +4,7 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, parse } from 'node:path'
-import { assertEqual, saved, scenario, shows } from './one_file.mjs'
+import { assertEqual, paste, saved, scenario, shows } from './one_file.mjs'
 
 const [profile, fixtures] = process.argv.slice(2)
 const directory = join(fixtures, 'clipboards')
@@ -35,12 +35,7 @@ await scenario(
       await page.evaluate((path) => window.harness.open(path), `/${stem}.md`)
       await shows(page, 'richtext')
       await page.click('.ProseMirror')
-      await page.evaluate((types) => {
-        const data = new DataTransfer()
-        for (const [type, text] of Object.entries(types)) data.setData(type, text)
-        const init = { clipboardData: data, bubbles: true, cancelable: true }
-        document.querySelector('.ProseMirror').dispatchEvent(new ClipboardEvent('paste', init))
-      }, types)
+      await paste(page, types)
       await page.waitForFunction(() => document.querySelector('.ProseMirror').textContent !== '')
       await saved(page)
       try {

@@ -3,7 +3,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
+import { allowClipboard, assertEqual, saved, scenario, shows, until } from './one_file.mjs'
 
 const row = (page, path) => page.locator(`[role="treeitem"][title="${path}"]`)
 const tree = (page) => page.locator('[role="tree"]')
@@ -38,9 +38,7 @@ await scenario(
   },
   async (stage) => {
     const context = await stage.browser.newContext({ viewport: { width: 1200, height: 800 } })
-    await context.grantPermissions(['clipboard-read', 'clipboard-write'], {
-      origin: stage.server.url,
-    })
+    await allowClipboard(context)
     const page = await context.newPage()
     page.on('pageerror', ({ stack }) => stage.errors.push(stack))
     await page.goto(`${stage.server.url}/#token=${stage.server.token}`)

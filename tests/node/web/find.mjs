@@ -86,7 +86,10 @@ await scenario(
     await saved(page)
     assertEqual(await stage.yfs('cat', '/a.md'), MARKDOWN, 'one undo')
     // What is selected is looked for.
-    await page.locator('.ProseMirror strong').dblclick()
+    const word = page.locator('.ProseMirror strong')
+    await word.click()
+    await word.evaluate((element) => getSelection().selectAllChildren(element))
+    await page.getByRole('toolbar', { name: 'Format of the selection' }).waitFor()
     await keys.press('Control+f')
     assertEqual(await panel.getByRole('textbox', { name: 'Find' }).inputValue(), 'Cat', 'the word')
     if (process.env.PICTURE) await page.screenshot({ path: process.env.PICTURE })

@@ -10,13 +10,16 @@
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { delimiter, extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-import { chromium } from 'playwright-core'
 
+// `import` reads a package of CommonJS twice for its names, which takes 0.35 s for these.
+const load = createRequire(import.meta.url)
 const { YFS_COMMAND, HARNESS_PAGE, APPLICATION_PAGE, YFS_BROWSER } = process.env
+export const isFirefox = YFS_BROWSER === 'firefox'
 const DEADLINE_MS = Number(process.env.DEADLINE ?? 120_000)
 const TYPES = {
   '.html': 'text/html',
@@ -59,6 +62,7 @@ const CHROMIUMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chro
 /** Starts a browser. Chromium itself ended with SIGSEGV once of some hundred starts. */
 async function start(executablePath, nTries = 3) {
   try {
+    const { chromium } = load('playwright-core')
     const timeout = DEADLINE_MS
     return await chromium.launch({ executablePath, timeout, args: ['--no-sandbox'] })
   } catch (error) {
@@ -75,13 +79,17 @@ async function start(executablePath, nTries = 3) {
 async function startFirefox() {
   const executablePath = installed('firefox-esr', 'firefox')
   if (executablePath === undefined) throw new Error('there is no Firefox on the PATH')
-  const { default: driver } = await import('playwright-bidi')
-  return driver._bidiFirefox.launch({ executablePath, timeout: DEADLINE_MS })
+  const { _bidiFirefox } = load('playwright-bidi')
+  // Without it, a person is asked before a page reads the clipboard.
+  const firefoxUserPrefs = { 'dom.events.testing.asyncClipboard': true }
+  return _bidiFirefox.launch({ executablePath, firefoxUserPrefs, timeout: DEADLINE_MS })
 }
 
 async function startChromium() {
+  const path = installed(...CHROMIUMS)
+  if (path !== undefined) return start(path)
   const { default: packaged } = await import('@sparticuz/chromium')
-  return start(installed(...CHROMIUMS) ?? (await packaged.executablePath()))
+  return start(await packaged.executablePath())
 }
 
 /** Answers requests for the application with the files of a directory. */
@@ -97,13 +105,37 @@ async function routeApplication(context, directory) {
   })
 }
 
+/**
+ * Gives the pages of a Firefox what the driver gives those of Chromium: each window has the focus,
+ * errors are reported, and no policy forbids `eval`, by which the driver works.
+ */
+async function completeFirefox(context) {
+  const mark = 'uncaught in the page: '
+  await context.addInitScript((mark) => {
+    document.hasFocus = () => true
+    const report = (error) => console.error(mark + (error?.stack ?? error))
+    addEventListener('error', ({ error }) => error && report(error))
+    addEventListener('unhandledrejection', ({ reason }) => report(reason))
+  }, mark)
+  context.on('console', (message) => {
+    if (!message.text().startsWith(mark)) return
+    message.page().emit('pageerror', { stack: message.text().slice(mark.length) })
+  })
+  if (APPLICATION_PAGE) return
+  const isApplication = ({ pathname, search }) => pathname === '/' && search === ''
+  await context.route(isApplication, async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ contentType: TYPES['.html'], body: await response.body() })
+  })
+}
+
 /** Starts the Chromium of the PATH, else that of the npm package; or Firefox. */
 export async function launch() {
-  const browser = await (YFS_BROWSER === 'firefox' ? startFirefox() : startChromium())
+  const browser = await (isFirefox ? startFirefox() : startChromium())
   const { newContext } = browser
   // The machine may be busy.
   browser.newContext = async (options) => {
-    const workers = APPLICATION_PAGE ? { serviceWorkers: 'block' } : {}
+    const workers = APPLICATION_PAGE || isFirefox ? { serviceWorkers: 'block' } : {}
     const context = await newContext.call(browser, { ...workers, ...options })
     context.setDefaultTimeout(DEADLINE_MS)
     if (APPLICATION_PAGE) {
@@ -111,6 +143,7 @@ export async function launch() {
       // A page that was answered here has no address, and the server has a local one.
       await context.grantPermissions(['local-network-access'])
     }
+    if (isFirefox) await completeFirefox(context)
     return context
   }
   return browser
@@ -161,6 +194,28 @@ async function startServer(directory, port, ...more) {
   return { url: url.replace(/\/$/, ''), token, stop, signal }
 }
 
+/** Starts the server, the page and the browser at once, and adds how each is stopped. */
+async function startParts(stage, closers) {
+  const port = await freePort()
+  const parts = [
+    startServer(stage.directory, port, ...stage.serveWith).then((server) => {
+      stage.server = server
+      closers.push(() => stage.server.stop())
+    }),
+    servePage().then((page) => {
+      stage.page = page
+      closers.push(() => stage.page.stop())
+    }),
+    launch().then((browser) => {
+      stage.browser = browser
+      closers.push(() => stage.browser.close())
+    }),
+  ]
+  const results = await Promise.allSettled(parts)
+  const failed = results.find(({ status }) => status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+}
+
 /** Runs a scenario on a new directory, and ends the process with its result. */
 export async function scenario(prepare, play) {
   const directory = mkdtempSync(join(tmpdir(), 'web-editor-'))
@@ -205,19 +260,14 @@ export async function scenario(prepare, play) {
   let failure = null
   try {
     await prepare(stage)
-    stage.server = await startServer(directory, await freePort(), ...stage.serveWith)
-    closers.push(() => stage.server.stop())
-    stage.page = await servePage()
-    closers.push(() => stage.page.stop())
-    stage.browser = await launch()
-    closers.push(() => stage.browser.close())
+    await startParts(stage, closers)
     await play(stage)
     if (errors.length > 0) throw new Error(`errors in the page:\n${errors.join('\n')}`)
   } catch (error) {
     failure = error
     for (const line of errors) console.error(line)
   }
-  for (const close of closers.reverse()) await close()
+  await Promise.all(closers.map((close) => close()))
   rmSync(directory, { recursive: true, force: true })
   if (failure !== null) console.error(failure)
   process.exit(failure === null ? 0 : 1)
@@ -227,6 +277,9 @@ export async function scenario(prepare, play) {
 export const shows = (page, editor) =>
   page.waitForSelector(`[data-editor="${editor}"]`, { state: 'attached', timeout: DEADLINE_MS })
 
+/** Returns the address of a page; `page.url()` of Firefox misses steps within a page. */
+export const addressOf = async (page) => new URL(await page.evaluate(() => location.href))
+
 export const savedState = (page) => page.getAttribute('.saved-state', 'data-state')
 
 /** Waits until the server has stored all changes of a page. */
@@ -235,6 +288,37 @@ export const saved = (page) =>
 
 export const textOf = (page) =>
   page.evaluate(() => document.querySelector('.ProseMirror, .cm-content')?.innerText ?? null)
+
+/** Goes to another address of the same page, as a link does. */
+export const follow = (page, address) =>
+  page.evaluate((address) => location.assign(address), address)
+
+/** Touches an element; in Firefox, where the driver has no finger, clicks it. */
+export const tap = (locator) => (isFirefox ? locator.click() : locator.tap())
+
+/** Lets the pages of a context read and write the clipboard; those of Firefox may. */
+export async function allowClipboard(context) {
+  if (!isFirefox) await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+}
+
+/**
+ * Pastes texts by their types, and files, into the rich text. Firefox leaves out the data of an
+ * event that a page makes, so it is added later.
+ */
+export const paste = (page, types, files = []) =>
+  page.evaluate(
+    ([types, files]) => {
+      const data = new DataTransfer()
+      for (const [type, text] of Object.entries(types)) data.setData(type, text)
+      for (const { name, type, bytes } of files) {
+        data.items.add(new File([Uint8Array.from(bytes)], name, { type }))
+      }
+      const event = new ClipboardEvent('paste', { bubbles: true, cancelable: true })
+      Object.defineProperty(event, 'clipboardData', { value: data })
+      document.querySelector('.ProseMirror').dispatchEvent(event)
+    },
+    [types, files],
+  )
 
 /** Opens files in the page that shows one file, and reads them when they are stored. */
 export const filesOf = (stage, page) => ({

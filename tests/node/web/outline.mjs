@@ -3,7 +3,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
+import { assertEqual, follow, saved, scenario, shows, tap, until } from './one_file.mjs'
 
 const { PICTURES } = process.env
 
@@ -160,9 +160,10 @@ await scenario(
 
     // On a phone, the bar is at the lower edge while the text has the focus.
     const phone = await enter({ viewport: { width: 390, height: 700 }, hasTouch: true })
-    await phone.goto(`${stage.server.url}/#/doc.md`)
+    await phone.waitForSelector('.document-head')
+    await follow(phone, `${stage.server.url}/#/doc.md`)
     await shows(phone, 'richtext')
-    await phone.locator('.ProseMirror p').first().tap()
+    await tap(phone.locator('.ProseMirror p').first())
     const box = await until(() => phone.locator('.page-bar:not(.is-idle)').boundingBox(), 'the bar')
     assertEqual(Math.round(box.y + box.height), 700, 'the lower edge of the bar')
   },

@@ -1,9 +1,9 @@
 // Pictures of the workspace in a document, previews of files that are not text, and their bytes;
 // notebooks, whose outputs run nothing.
 
-import { cpSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, scenario, shows, until } from './one_file.mjs'
+import { assertEqual, paste, saved, scenario, shows, until } from './one_file.mjs'
 
 const [fixtures] = process.argv.slice(2)
 const { PICTURES } = process.env
@@ -137,15 +137,8 @@ await scenario(
     // A picture that is pasted becomes a file beside the document.
     await page.click('.ProseMirror p:last-of-type')
     await page.keyboard.press('Control+End')
-    await page.evaluate(async () => {
-      const canvas = new OffscreenCanvas(8, 8)
-      canvas.getContext('2d').fillRect(0, 0, 8, 8)
-      const blob = await canvas.convertToBlob({ type: 'image/png' })
-      const transfer = new DataTransfer()
-      transfer.items.add(new File([blob], 'dot one.png', { type: 'image/png' }))
-      const paste = { clipboardData: transfer, bubbles: true, cancelable: true }
-      document.querySelector('.ProseMirror').dispatchEvent(new ClipboardEvent('paste', paste))
-    })
+    const bytes = readFileSync(join(fixtures, 'handbook/assets/tide-curve.png'))
+    await paste(page, {}, [{ name: 'dot one.png', type: 'image/png', bytes: [...bytes] }])
     await until(() => loaded(page.locator('img[alt="dot one.png"]')), 'the pasted picture')
     await saved(page)
     const source = await stage.yfs('cat', '/page.md')
@@ -157,8 +150,8 @@ await scenario(
     await shows(image, 'blob')
     await until(() => loaded(image.locator('.blob-content img')), 'the preview')
     await image.getByRole('button', { name: 'Bytes' }).click()
-    const bytes = image.locator('.hex-view pre')
-    await until(async () => (await bytes.textContent()).includes('89 50 4e 47'), 'its bytes')
+    const hexOf = image.locator('.hex-view pre')
+    await until(async () => (await hexOf.textContent()).includes('89 50 4e 47'), 'its bytes')
 
     const data = await stage.open('/data.bin')
     await shows(data, 'blob')

@@ -3,7 +3,16 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, savedState, scenario, shows, textOf, until } from './one_file.mjs'
+import {
+  addressOf,
+  assertEqual,
+  saved,
+  savedState,
+  scenario,
+  shows,
+  textOf,
+  until,
+} from './one_file.mjs'
 
 await scenario(
   ({ directory }) => {
@@ -52,7 +61,7 @@ await scenario(
     await until(async () => (await savedState(page)) === 'offline', 'the state without a server')
     await page.keyboard.type('Thursday\n')
     await until(async () => (await savedState(page)) === 'waiting', 'the state with changes')
-    const address = page.url().replace('log.txt', 'plan.md')
+    const address = (await addressOf(page)).href.replace('log.txt', 'plan.md')
     await page.close()
     await restart()
     const again = await stage.lastContext.newPage()

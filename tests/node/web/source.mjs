@@ -4,7 +4,16 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, saved, savedState, scenario, shows, textOf, until } from './one_file.mjs'
+import {
+  addressOf,
+  assertEqual,
+  saved,
+  savedState,
+  scenario,
+  shows,
+  textOf,
+  until,
+} from './one_file.mjs'
 
 const [seed = '1'] = process.argv.slice(2)
 const N_WORDS = 40
@@ -180,7 +189,7 @@ await scenario(
     await until(async () => (await savedState(ana)) === 'waiting', 'the state while writes fail')
     await ana.unroute('**/api/files/**')
     ana.on('dialog', (dialog) => void dialog.accept())
-    await ana.goto(ana.url())
+    await ana.goto((await addressOf(ana)).href)
     await ana.waitForFunction(() => window.harness?.handle)
     await source(ana, '/odd.md')
     assertEqual(await stored('/odd.md'), FILES['odd.md'].replace('😀', '😀!? kept'), 'kept')

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertEqual, filesOf, saved, scenario, until } from './one_file.mjs'
+import { assertEqual, filesOf, paste, saved, scenario, until } from './one_file.mjs'
 
 const TABLE = '| A | B |\n| - | - |\n| 1 | 2 |\n| 3 | 4 |\n'
 const WIDE = ['Head', 'Rule', 'Cell']
@@ -103,27 +103,16 @@ await scenario(
     await expect('/table.md', [''], 'the table removed')
 
     // Cells of a spreadsheet fill cells, and make more of them.
-    const paste = (types) =>
-      page.evaluate((types) => {
-        const clipboardData = new DataTransfer()
-        for (const [type, text] of Object.entries(types)) clipboardData.setData(type, text)
-        const event = new ClipboardEvent('paste', {
-          clipboardData,
-          bubbles: true,
-          cancelable: true,
-        })
-        document.querySelector('.ProseMirror').dispatchEvent(event)
-      }, types)
     await open('/filled.md')
     await cell('4').click()
     await page.waitForSelector('.table-menu', { state: 'visible' })
-    await paste({ 'text/plain': 'p\tq\r\nr\ts\r\n' })
+    await paste(page, { 'text/plain': 'p\tq\r\nr\ts\r\n' })
     const filled = ['|A|B||', '|-|-|-|', '|1|2||', '|3|p|q|', '||r|s|']
     await expect('/filled.md', filled, 'cells of text')
     await cell('1').click()
     await keys.press('End')
     const html = '<table><tr><td>u</td><td><b>v</b></td></tr></table>'
-    await paste({ 'text/html': html, 'text/plain': 'u\tv' })
+    await paste(page, { 'text/html': html, 'text/plain': 'u\tv' })
     await expect('/filled.md', filled.toSpliced(2, 1, '|u|**v**||'), 'cells of HTML')
 
     await open('/new.md')

@@ -2,11 +2,15 @@
 //!
 //! Each test runs a scenario of `tests/node/web` on a page that shows one file
 //! (`crates/doors/yfs-web/app/harness`), which is built first. The browser is the Chromium on the
-//! `PATH`, else the one in the npm package `@sparticuz/chromium`.
+//! `PATH`, else the one in the npm package `@sparticuz/chromium`. Some scenarios are also played in
+//! the Firefox on the `PATH`, if there is one.
 
 #![expect(clippy::print_stdout, reason = "scenarios say what they measured")]
 
 use std::{
+    env,
+    io::{Write, stderr},
+    panic::catch_unwind,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -30,8 +34,13 @@ fn page() -> &'static Path {
     })
 }
 
-/// Runs a scenario to its end: each has a server, a directory and browsers of its own.
+/// Runs a scenario in Chromium.
 fn play(scenario: &str, args: &[&str]) {
+    play_in("chromium", scenario, args);
+}
+
+/// Runs a scenario to its end: each has a server, a directory and browsers of its own.
+fn play_in(browser: &str, scenario: &str, args: &[&str]) {
     let dir = node::dir().join("web");
     node::ensure_installed("web");
     // The package around it has the client of the Model Context Protocol.
@@ -39,6 +48,7 @@ fn play(scenario: &str, args: &[&str]) {
     let mut node = Command::new("node");
     node.arg(dir.join(scenario)).args(args);
     node.env("YFS_COMMAND", command::program()).env("HARNESS_PAGE", page());
+    node.env("YFS_BROWSER", browser);
     run(&mut node, &dir);
 }
 
@@ -258,4 +268,60 @@ fn people_have_names_and_colors_and_follow_each_other() {
 #[test]
 fn agents_are_seen_while_they_work() {
     play("agents_present.mjs", &[]);
+}
+
+/// The scenarios that are played in Firefox, with their arguments. The first
+/// [`N_ALWAYS_IN_FIREFOX`], in which the editors get most keys, are part of each run of the tests;
+/// `just firefox` plays all.
+const IN_FIREFOX: &[(&str, &[&str])] = &[
+    ("writing.mjs", &["gfm"]),
+    ("line_ends.mjs", &[]),
+    ("application.mjs", &[]),
+    ("caret.mjs", &[]),
+    ("caret_undo.mjs", &[]),
+    ("clipboards.mjs", &["gfm", FIXTURES_OF_SCENARIOS]),
+    ("files.mjs", &[]),
+    ("find.mjs", &[]),
+    ("finding.mjs", &[]),
+    ("format.mjs", &["gfm"]),
+    ("front_matter.mjs", &[]),
+    ("history.mjs", &[]),
+    ("outline.mjs", &[]),
+    ("people.mjs", &[]),
+    ("pictures.mjs", &[FIXTURES_OF_SCENARIOS]),
+    ("presence.mjs", &[]),
+    ("saving.mjs", &[]),
+    ("share.mjs", &[]),
+    ("source.mjs", &[]),
+    ("swap.mjs", &[]),
+    ("tables.mjs", &[]),
+    ("together.mjs", &[]),
+    ("trust.mjs", &[]),
+    ("unfit.mjs", &[]),
+];
+/// The fixtures, from the directory in which scenarios are played.
+const FIXTURES_OF_SCENARIOS: &str = "../../../fixtures";
+const N_ALWAYS_IN_FIREFOX: usize = 2;
+
+#[test]
+fn the_editors_work_in_firefox() {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let has_firefox =
+        |dir: PathBuf| ["firefox-esr", "firefox"].iter().any(|name| dir.join(name).is_file());
+    if !env::split_paths(&path).any(has_firefox) {
+        // Not by a macro: its output is kept from the log of a test that passes.
+        let reason = "the scenarios in Firefox were left out: there is none on the PATH";
+        writeln!(stderr(), "{reason}").expect("stderr can be written");
+        return;
+    }
+    let n = match env::var_os("YFS_FIREFOX") {
+        Some(_) => IN_FIREFOX.len(),
+        None => N_ALWAYS_IN_FIREFOX,
+    };
+    let (chosen, _) = IN_FIREFOX.split_at(n);
+    let fails = |(scenario, args): &&(&str, &[&str])| {
+        catch_unwind(|| play_in("firefox", scenario, args)).is_err()
+    };
+    let failed: Vec<_> = chosen.iter().filter(fails).map(|(scenario, _)| scenario).collect();
+    assert!(failed.is_empty(), "failed in Firefox: {failed:?}");
 }
