@@ -109,5 +109,5 @@ export class PartSource implements WorkspaceSource {
 
 function toPeer({ client, name, color, agent, open }: PresentPeople['people'][number]): Peer {
   const checked = checkedUser({ name, color })!
-  return { client, ...checked, agent, open }
+  return { client, ...checked, agent, writes: false, open }
 }
