@@ -124,6 +124,16 @@ await scenario(
       return seen.length === 1 && seen[0].startsWith('Follow Zoë Müller')
     }, 'Zoë once, after the server was back')
 
+    // Who saw the file last is known after she left, and after a reload.
+    const seen = async () => (await max.locator('.people .me').getAttribute('title')) ?? ''
+    const isSeen = async () => (await seen()).includes('Last seen by Zoë Müller: ')
+    assertEqual(await isSeen(), false, 'that she saw it, while she is there')
+    await zoe.close()
+    await until(isSeen, 'that she saw it')
+    await max.reload()
+    await shows(max, 'text')
+    await until(isSeen, 'that she saw it, after a reload')
+
     // What is saved on the disk has the name of the person who runs the server.
     writeFileSync(join(stage.directory, 'team/other.txt'), 'from the disk\n')
     const [user] = (await stage.yfs('token', 'owner', '--json')).match(/human:[^"]+/)

@@ -46,6 +46,7 @@ mod item_places;
 mod item_sets;
 mod item_spans;
 mod label;
+mod last_run;
 mod log;
 mod merge_marks;
 mod mixed_words;
@@ -94,6 +95,7 @@ pub use self::{
     error::ContentError,
     import_reference::{ImportedReference, import_reference},
     label::{VersionLabel, VersionLabels},
+    last_run::LastRun,
     log::{AuthorLog, LAST_OF_SIDE, LogEntry, RunAuthor},
     merge_marks::StateBeforeMerge,
     mixed_words::MixedPlace,

@@ -12,12 +12,13 @@ use tokio::{
 };
 use yfs::WorkspaceFs;
 use yfs_agent::work_budget::WorkCost;
-use yfs_engine::path::VPath;
+use yfs_engine::{actor::ActorKind, path::VPath};
 use yfs_vfs::{CancellationToken, FileSystem, FsCode, FsError, Op};
 
 use crate::{
     access::{AccessGrant, confined, scoped, token_of},
     grant_stream::CallerTokenSlot,
+    live_presence::{LiveReadings, readings_of},
     problem::HttpProblem,
     server_state::ServerState,
 };
@@ -32,7 +33,11 @@ pub(crate) struct RequestCaller {
 impl RequestCaller {
     /// Returns the files that the caller may see.
     pub(crate) fn fs(&self) -> Arc<dyn FileSystem> {
-        scoped(&self.app.workspace, &self.grant)
+        let fs = scoped(&self.app.workspace, &self.grant);
+        match self.grant.actor.kind {
+            ActorKind::Agent => readings_of(fs, &self.grant.actor, LiveReadings::of(&self.app)),
+            _ => fs,
+        }
     }
 
     /// Returns the part of the workspace that the caller may see, to write a file whose content is

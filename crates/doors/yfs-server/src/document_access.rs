@@ -247,6 +247,7 @@ pub(crate) mod tests {
             recheck: RECHECK,
             revocations: Arc::default(),
             live: Arc::default(),
+            issuing: Arc::default(),
             uses: Arc::default(),
         }
     }

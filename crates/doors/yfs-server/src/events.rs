@@ -4,16 +4,21 @@
 //! the last one (`Last-Event-ID`, or `?since=`), and continues there. If the log no longer has all
 //! changes since then, the first event is `reset`: the client must list everything again. Delivery
 //! is at least once.
+//!
+//! A page of a part of the workspace, which does not get the main document, also asks for an event
+//! `people` when others open and leave files there (`?people=true`).
 
 use std::{convert::Infallible, time::Duration};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::{Stream, StreamExt, stream};
 use yfs::WorkspaceFs;
-use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange, FileSystem};
+use yfs_vfs::{
+    ChangeCursor, ChangeKind, ChangePage, ChangesOptions, FileChange, FileSystem, FsError,
+};
 use yfs_wire::{ChangeJson, ChangeType, EventsQuery};
 
-use crate::{access::AccessGrant, prelude::*};
+use crate::{access::AccessGrant, people::PeopleWatch, prelude::*};
 
 /// How long one read of the log waits; a stream without a reader ends by then.
 const WAIT: Duration = Duration::from_secs(15);
@@ -28,6 +33,7 @@ struct EventStream {
     grant: AccessGrant,
     at: ChangeCursor,
     reset: bool,
+    people: Option<PeopleWatch>,
 }
 
 /// Answers `GET /events`.
@@ -43,7 +49,8 @@ pub(crate) async fn events(
         Some(_) => (fs.cursor().await?, true),
         None => (fs.cursor().await?, false),
     };
-    let follower = EventStream { fs, grant: caller.grant, at, reset };
+    let people = asked.people.then(|| PeopleWatch::new(caller.clone()));
+    let follower = EventStream { fs, grant: caller.grant, at, reset, people };
     let events = follower.events().map(Ok::<_, Infallible>);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(WAIT)))
 }
@@ -67,7 +74,24 @@ impl EventStream {
             return Some(vec![self.mark("reset")]);
         }
         let options = ChangesOptions { limit: PAGE, wait: Some(WAIT) };
-        match self.fs.changes(&self.at, &options).await {
+        let read = self.fs.changes(&self.at, &options);
+        let changes = match &mut self.people {
+            None => read.await,
+            Some(people) => tokio::select! {
+                changes = read => changes,
+                list = people.next() => {
+                    return Some(vec![Event::default().event("people").data(list)]);
+                }
+            },
+        };
+        self.events_of(changes).await
+    }
+
+    async fn events_of(
+        &mut self,
+        changes: std::result::Result<ChangePage, FsError>,
+    ) -> Option<Vec<Event>> {
+        match changes {
             Ok(changes) => {
                 self.at = changes.next;
                 let visible = changes.events.iter();

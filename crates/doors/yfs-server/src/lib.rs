@@ -71,6 +71,7 @@ mod websocket_wire;
 mod work_shares;
 
 pub use crate::{
+    live_presence::AgentSigns,
     peers::{peer_json, presence_json},
     serve::{ServeError, ServeOptions, Server},
 };

@@ -5,32 +5,37 @@
 //! as if they were editors on the server of another peer. Each is shown for a short time after its
 //! last sign of life.
 
+mod agent_socket;
+mod agent_watch;
+mod reading_guard;
+
+pub use self::agent_socket::AgentSigns;
+pub(crate) use self::{
+    agent_socket::receive_forever,
+    reading_guard::{LiveReadings, readings_of},
+};
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     convert::Infallible,
-    sync::Arc,
     time::Duration,
 };
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::{task::block_in_place, time::sleep};
-use yfs::Workspace;
+use tokio::time::sleep;
 use yfs_engine::{
-    actor::{Actor, ActorKind},
+    actor::Actor,
+    content::{Anchor, AnchorSide},
     id::{ClientId, FileId, ItemId},
+    time::Millis,
 };
 use yfs_peer::{PeerId, RemotePresence};
 use yfs_sync::presence::{PresenceEntry, encode};
-use yfs_vfs::{
-    ChangeKind, ChangesOptions, FileChange, FileSystem, FsError, Op,
-    guarded_fs::{AdmittedCall, FsGuard, GuardedCall},
-};
 
 use crate::rooms::DocumentRooms;
 
-/// How long a session is shown after its last sign of life.
+/// How long a session is shown after its last sign of life, and its caret after it wrote.
 const SHOWN: Duration = Duration::from_secs(12);
 
 /// How often a session that goes on is announced again: clients forget one after 30 seconds.
@@ -41,15 +46,6 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// The most sessions.
 const MAX_SESSIONS: usize = 4_096;
-
-/// How many changes one read of the log returns, how many of them are shown, the latest, and how
-/// long a read waits. An agent is at one file, and an import is no one at work.
-const PAGE: usize = 256;
-const SHOWN_OF_PAGE: usize = 16;
-const WAIT: Duration = Duration::from_secs(15);
-
-/// The delay after which the rooms have got the updates of a change.
-const DELAY: Duration = Duration::from_millis(50);
 
 /// The peer under which the rooms know these sessions. No key of a peer has these bytes.
 pub(crate) const SERVER_PEER: [u8; 32] = [0; 32];
@@ -73,8 +69,17 @@ pub(crate) struct LiveSign {
     pub(crate) color: Option<String>,
     /// The file that is open.
     pub(crate) open: Option<FileId>,
-    /// The first item that the session has just written there.
-    pub(crate) written: Option<ItemId>,
+    /// What the session has just written there.
+    pub(crate) written: Option<WrittenRun>,
+}
+
+/// The last run of an agent in a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WrittenRun {
+    /// When it began, and its entry in the log of the document.
+    pub(crate) run: Option<(Millis, ItemId)>,
+    /// Where it ended.
+    pub(crate) place: Option<Anchor>,
 }
 
 #[derive(Debug)]
@@ -83,6 +88,9 @@ struct LiveSession {
     clock: u64,
     sign: LiveSign,
     touched: Duration,
+    /// The last run that it is known to have written, in any file, and when it was shown.
+    newest: Option<WrittenRun>,
+    wrote: Duration,
     announced: Duration,
 }
 
@@ -99,32 +107,37 @@ impl LivePresence {
         if !sessions.contains_key(&sign.key) && sessions.len() >= MAX_SESSIONS {
             return None;
         }
-        let mut docs = BTreeSet::from([main.clone()]);
         let session = sessions.entry(sign.key.clone()).or_insert_with(|| LiveSession {
             client: client_of(&sign.key),
             clock: 0,
             sign: sign.clone(),
             touched: now,
+            newest: None,
+            wrote: now,
             announced: Duration::ZERO,
         });
         session.touched = now;
         let is_same = session.clock > 0
             && session.sign.open == sign.open
             && session.sign.color == sign.color
-            && sign.written.is_none_or(|written| session.sign.written == Some(written));
+            && sign.written.is_none();
         if is_same && now.saturating_sub(session.announced) < RENEWAL {
             return Some(session.client);
         }
-        docs.extend(session.sign.open.clone());
-        docs.extend(sign.open.clone());
-        let is_same_file = session.sign.open == sign.open;
-        let written = sign.written.or(session.sign.written.filter(|_| is_same_file));
-        session.sign = LiveSign { written, ..sign };
-        session.clock += 1;
-        session.announced = now;
+        let docs = [Some(main), session.sign.open.as_ref(), sign.open.as_ref()];
+        let docs: BTreeSet<FileId> = docs.into_iter().flatten().cloned().collect();
+        session.accept(sign, now);
         let client = session.client;
         announce(&sessions, rooms, main, docs);
         Some(client)
+    }
+
+    /// Reports whether a run of an agent is newer than what is known of it, as far as that is known.
+    fn is_news(&self, key: &str, written: &WrittenRun) -> bool {
+        let sessions = self.sessions.lock();
+        let known = sessions.get(key).and_then(|session| session.newest.as_ref());
+        let Some(known) = known else { return true };
+        known.run < written.run || known.run == written.run && known.place != written.place
     }
 
     /// Removes the sessions that have ended, once a second, forever.
@@ -136,7 +149,7 @@ impl LivePresence {
             let mut docs = BTreeSet::new();
             sessions.retain(|_, session| {
                 let is_over = now.saturating_sub(session.touched) >= SHOWN;
-                if is_over {
+                if session.end_caret(now) || is_over {
                     docs.insert(main.clone());
                     docs.extend(session.sign.open.clone());
                 }
@@ -145,55 +158,43 @@ impl LivePresence {
             announce(&sessions, rooms, main, docs);
         }
     }
+}
 
-    /// Shows the agents that change files, by whichever door and in whichever process, forever.
-    pub(crate) async fn follow_agents(
-        &self,
-        workspace: &Workspace,
-        rooms: &DocumentRooms,
-    ) -> Infallible {
-        let fs = workspace.fs();
-        loop {
-            if let Ok(mut at) = fs.cursor().await {
-                let options = ChangesOptions { limit: PAGE, wait: Some(WAIT) };
-                while let Ok(page) = fs.changes(&at, &options).await {
-                    at = page.next;
-                    // The rooms send what was written first.
-                    sleep(DELAY).await;
-                    let late = page.events.len().saturating_sub(SHOWN_OF_PAGE);
-                    for change in &page.events[late..] {
-                        self.show(workspace, rooms, change);
-                    }
+impl LiveSession {
+    fn accept(&mut self, sign: LiveSign, now: Duration) {
+        let is_same_file = self.sign.open == sign.open;
+        let before = self.sign.written.take().filter(|_| is_same_file);
+        let written = match (sign.written, before) {
+            (Some(new), before) => {
+                self.wrote = now;
+                if new.run.is_some() {
+                    self.newest = Some(new.clone());
                 }
+                // A change of another kind, such as a rename, leaves the caret where it is.
+                let place = new.place.or(before.and_then(|before| before.place));
+                Some(WrittenRun { place, ..new })
             }
-            // The log was compacted, or the workspace is closed.
-            sleep(SWEEP).await;
-        }
+            (None, before) => before,
+        };
+        self.sign = LiveSign { written, ..sign };
+        self.clock += 1;
+        self.announced = now;
     }
 
-    fn show(&self, workspace: &Workspace, rooms: &DocumentRooms, change: &FileChange) {
-        if change.kind == ChangeKind::Removed {
-            return;
-        }
-        // What another process wrote is noticed without its author, whom the log knows.
-        let logged = || {
-            let mut changes = workspace.history().changes(&change.path).ok()?;
-            changes.next()?.ok()?.actor
-        };
-        let actor = change.actor.clone().or_else(|| block_in_place(logged));
-        if let Some(actor) = &actor.filter(|actor| actor.kind == ActorKind::Agent) {
-            let written = rooms.written_without_member(&change.id);
-            let open = Some(change.id.clone());
-            self.touch(rooms, workspace.id(), LiveSign::of_agent(actor, open, written));
-        }
+    /// Ends the caret a moment after the last write; reports whether that changes what is shown.
+    fn end_caret(&mut self, now: Duration) -> bool {
+        let is_over = now.saturating_sub(self.wrote) >= SHOWN;
+        let ended = self.sign.written.take_if(|_| is_over).is_some();
+        self.clock += u64::from(ended);
+        ended
     }
 }
 
 impl LiveSign {
     /// Makes the sign of an agent: all sessions of one actor are one.
-    pub(crate) fn of_agent(actor: &Actor, open: Option<FileId>, written: Option<ItemId>) -> Self {
-        let (key, name) = (format!("agent {actor}"), actor.name.to_string());
-        Self { key, name, is_agent: true, color: None, open, written }
+    pub(crate) fn of_agent(actor: &Actor, open: FileId, written: Option<WrittenRun>) -> Self {
+        let (key, name) = (agent_key(actor), actor.name.to_string());
+        Self { key, name, is_agent: true, color: None, open: Some(open), written }
     }
 
     fn user(&self) -> Value {
@@ -208,22 +209,31 @@ impl LiveSign {
         let user = self.user();
         if doc == main {
             let open = self.open.as_ref().map(FileId::as_str);
-            return Some(json!({ "user": user, "open": open }).to_string());
+            let mut state = json!({ "user": user, "open": open });
+            if self.written.is_some() {
+                state["writes"] = true.into();
+            }
+            return Some(state.to_string());
         }
         // The page of a guest is in the room of its file itself.
         let is_here = self.is_agent && self.open.as_ref() == Some(doc);
-        let cursor = self.written.map(|item| {
-            let place = position(item);
-            json!({ "anchor": place, "head": place })
-        });
+        let place = self.written.as_ref().and_then(|written| written.place.as_ref());
+        let cursor =
+            place.and_then(position).map(|place| json!({ "anchor": place, "head": place }));
         is_here.then(|| json!({ "user": user, "cursor": cursor }).to_string())
     }
 }
 
-/// Describes the place before an item as a relative position of Yjs.
-fn position(item: ItemId) -> Value {
+fn agent_key(actor: &Actor) -> String {
+    format!("agent {actor}")
+}
+
+/// Describes an anchor as a relative position of Yjs.
+fn position(anchor: &Anchor) -> Option<Value> {
+    let (item, side) = anchor.neighbor()?;
+    let assoc = if side == AnchorSide::Left { -1 } else { 0 };
     let item = json!({ "client": item.client.get(), "clock": item.clock });
-    json!({ "type": null, "tname": null, "item": item, "assoc": 0 })
+    Some(json!({ "type": null, "tname": null, "item": item, "assoc": assoc }))
 }
 
 /// Returns a client id that no other session has, but by chance.
@@ -258,32 +268,5 @@ fn announce(
     }
 }
 
-/// Shows an agent at the files that it reads. It refuses nothing.
-#[derive(Debug)]
-pub(crate) struct ReadingGuard {
-    pub(crate) live: Arc<LivePresence>,
-    pub(crate) rooms: Arc<DocumentRooms>,
-    pub(crate) workspace: Workspace,
-    pub(crate) actor: Actor,
-}
-
-#[async_trait]
-impl FsGuard for ReadingGuard {
-    async fn run_call(
-        &self,
-        fs: &dyn FileSystem,
-        call: &GuardedCall<'_>,
-        admitted: AdmittedCall<'_>,
-    ) -> Result<(), FsError> {
-        admitted.await?;
-        let reads_one = matches!(call.op, Op::Read | Op::Write);
-        let path = call.objects().into_iter().next().filter(|_| reads_one);
-        if let Some(path) = path
-            && let Ok(stat) = fs.stat(&path).await
-        {
-            let sign = LiveSign::of_agent(&self.actor, Some(stat.id), None);
-            self.live.touch(&self.rooms, self.workspace.id(), sign);
-        }
-        Ok(())
-    }
-}
+#[cfg(test)]
+mod tests;

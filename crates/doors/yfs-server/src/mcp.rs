@@ -26,16 +26,14 @@ use yfs_engine::{
 use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, RequestOpener, SessionOpener, SessionRefusal,
 };
-use yfs_vfs::{FileSystem, guarded_fs::GuardedFs};
 
 pub(crate) use self::stateless_sessions::StatelessSessions;
 use crate::{
     access::{AccessGrant, for_agent},
     caller::RequestCaller,
     extract::QueryParameters,
-    live_presence::{LivePresence, ReadingGuard},
+    live_presence::{LiveReadings, readings_of},
     problem::HttpProblem,
-    rooms::DocumentRooms,
     server_state::ServerState,
 };
 
@@ -57,8 +55,7 @@ struct GrantOpener {
     /// The grant and the profile as text.
     credential: String,
     stateless: Arc<StatelessSessions>,
-    live: Arc<LivePresence>,
-    rooms: Arc<DocumentRooms>,
+    app: ServerState,
 }
 
 /// Answers a request to `/mcp`.
@@ -90,8 +87,7 @@ pub(crate) async fn mcp(
         work_share,
         credential,
         stateless,
-        live: app.live.clone(),
-        rooms: app.rooms.clone(),
+        app: app.clone(),
     };
     request.extensions_mut().insert(RequestOpener(Arc::new(opener)));
     app.mcp.handle(request).await.map(axum::body::Body::new)
@@ -128,10 +124,7 @@ impl GrantOpener {
         }
         let fs = for_agent(&self.workspace, &grant, &label);
         let fs = fs.map_err(|error| SessionRefusal(error.to_string()))?;
-        let (live, rooms, workspace) =
-            (self.live.clone(), self.rooms.clone(), self.workspace.clone());
-        let reading = ReadingGuard { live, rooms, workspace, actor: grant.actor.clone() };
-        let fs: Arc<dyn FileSystem> = Arc::new(GuardedFs::new(fs, reading));
+        let fs = readings_of(fs, &grant.actor, LiveReadings::of(&self.app));
         // The tools of history reach the whole workspace.
         let builder = match grant.is_whole() {
             true => session_over(&self.workspace, grant.actor.clone(), &label),

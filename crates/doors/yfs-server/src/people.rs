@@ -2,9 +2,13 @@
 //!
 //! A token for a part of the workspace does not open the main document, in whose room the pages of
 //! others say what they have open. The server says it for the guest, and answers with those who
-//! have a file open that the token covers.
+//! have a file open that the token covers. Between requests, `/events` sends the list when it
+//! changes.
+
+use std::future::pending;
 
 use serde_json::Value;
+use tokio::sync::watch;
 use yfs_engine::id::FileId;
 use yfs_wire::{PresentJson, PresentList, PresentRequest};
 
@@ -45,9 +49,44 @@ fn answer(caller: &RequestCaller, asked: PresentRequest) -> PresentList {
         true => None,
         false => app.live.touch(&app.rooms, main, sign),
     };
-    let states = app.rooms.states_at(main);
-    let people = states.iter().filter_map(|(client, state)| present(caller, *client, state));
-    PresentList { client: shown.unwrap_or(0), people: people.collect() }
+    app.rooms.note_watcher();
+    PresentList { client: shown.unwrap_or(0), people: list(caller) }
+}
+
+/// Lists those who have a file open that the caller may see.
+fn list(caller: &RequestCaller) -> Vec<PresentJson> {
+    let states = caller.app.rooms.states_at(caller.app.workspace.id());
+    states.iter().filter_map(|(client, state)| present(caller, *client, state)).collect()
+}
+
+/// Waits for changes of the list that a caller gets.
+#[derive(Debug)]
+pub(crate) struct PeopleWatch {
+    caller: RequestCaller,
+    changes: watch::Receiver<u64>,
+    sent: String,
+}
+
+impl PeopleWatch {
+    /// Begins to wait.
+    pub(crate) fn new(caller: RequestCaller) -> Self {
+        let changes = caller.app.rooms.presence_changes(caller.app.workspace.id());
+        Self { caller, changes, sent: String::new() }
+    }
+
+    /// Returns the next list, as JSON. It is not lost work to drop the wait.
+    pub(crate) async fn next(&mut self) -> String {
+        while self.changes.changed().await.is_ok() {
+            let list = apart(async { list(&self.caller) }).await;
+            let list = serde_json::to_string(&list).expect("strings and numbers are JSON");
+            if list != self.sent {
+                self.sent.clone_from(&list);
+                return list;
+            }
+        }
+        // The server ends.
+        pending().await
+    }
 }
 
 /// Describes an editor, if the caller may see the file that is open there.
@@ -65,6 +104,7 @@ fn present(caller: &RequestCaller, client: u64, state: &str) -> Option<PresentJs
         name,
         color: color.map(str::to_owned),
         agent: user.get("agent").and_then(Value::as_bool).unwrap_or(false),
+        writes: state.get("writes").and_then(Value::as_bool).unwrap_or(false),
         open: open.to_string(),
     })
 }

@@ -5,16 +5,15 @@
 //! frame into every outbox.
 
 mod awareness_batcher;
-mod last_written;
 mod outbox;
 mod remote_editors;
 mod shared_presence;
 mod state_cache;
+mod watched;
 
 pub(crate) use self::outbox::{ConnectionOutbox, OutgoingFrame};
 
 use std::{
-    collections::VecDeque,
     convert::Infallible,
     sync::{
         Arc, OnceLock, Weak,
@@ -42,7 +41,7 @@ use yfs_sync::{
 
 use self::{
     awareness_batcher::AwarenessBatcher, remote_editors::LeftClients,
-    shared_presence::SharedPresence, state_cache::StateCache,
+    shared_presence::SharedPresence, state_cache::StateCache, watched::WatchedSign,
 };
 use crate::{close_reason::CloseReason, metrics::ServerMetrics};
 
@@ -69,6 +68,7 @@ pub(crate) struct DocumentRooms {
     began: Instant,
     metrics: Arc<ServerMetrics>,
     shared: Arc<SharedPresence>,
+    watched: WatchedSign,
 }
 
 /// The connections to one document.
@@ -85,8 +85,6 @@ struct DocumentRoom {
     /// The start of the clock that presence uses.
     began: Instant,
     states: StateCache,
-    /// The last updates, oldest first.
-    recent: Mutex<VecDeque<Arc<[u8]>>>,
     /// Permits for computing and sending states.
     joins: Arc<Semaphore>,
     /// Whether the room no longer follows the document: all members must join another room.
@@ -117,7 +115,13 @@ pub(crate) struct DocSubscription {
 impl DocumentRooms {
     /// Makes an empty set of rooms.
     pub(crate) fn new(metrics: Arc<ServerMetrics>) -> Self {
-        Self { rooms: DashMap::new(), began: Instant::now(), metrics, shared: Arc::default() }
+        Self {
+            rooms: DashMap::new(),
+            began: Instant::now(),
+            metrics,
+            shared: Arc::default(),
+            watched: WatchedSign::default(),
+        }
     }
 
     /// Joins the room of a document. Changes by others are put into the outbox from now on, behind
@@ -144,6 +148,7 @@ impl DocumentRooms {
             outbox.end(CloseReason::closed());
         }
         drop(entry);
+        self.watched.note();
         self.metrics.open_documents.inc();
         DocSubscription { port, rooms: self.clone(), room, connection }
     }
@@ -184,7 +189,6 @@ impl DocumentRoom {
             gathering: Mutex::default(),
             began,
             states: StateCache::default(),
-            recent: Mutex::default(),
             joins: Arc::new(Semaphore::new(MAX_JOINS / 2)),
             has_ended: AtomicBool::new(false),
             follower: OnceLock::new(),
@@ -199,7 +203,6 @@ impl DocumentRoom {
     /// Sends updates to all members, and returns their number.
     fn publish(&self, updates: &[Arc<[u8]>]) -> usize {
         updates.iter().for_each(|update| self.states.publish(update));
-        self.remember(updates);
         let frames = updates.iter().map(|update| SyncMessage::Update(update).encode().into());
         let frames: Vec<Bytes> = frames.collect();
         let members = self.members.lock();

@@ -22,6 +22,7 @@ use crate::{
     access::{AccessControl, TokenKeys},
     body::BodyBudget,
     listen,
+    live_presence::receive_forever,
     metrics::ServerMetrics,
     presence_bridge,
     rooms::{DocumentRooms, MAX_JOINS},
@@ -164,6 +165,7 @@ impl Server {
             recheck: self.options.recheck.max(Duration::from_millis(1)),
             revocations: Arc::default(),
             live: Arc::default(),
+            issuing: Arc::default(),
             uses: Arc::default(),
         };
         let (live, revocations) = (app.live.clone(), app.revocations.clone());
@@ -174,6 +176,7 @@ impl Server {
             never = rooms.sweep_forever() => match never {},
             never = live.sweep_forever(&rooms, &workspace_id) => match never {},
             never = live.follow_agents(&workspace, &rooms) => match never {},
+            never = receive_forever(&live, &rooms, &workspace, store_dir) => match never {},
             never = revocations.refresh_forever(&access) => match never {},
             never = uploads.sweep_forever() => match never {},
             never = presence_bridge::run(&rooms, store_dir, &workspace_id) => match never {},

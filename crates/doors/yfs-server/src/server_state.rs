@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast};
 use yfs::{Workspace, workspace::conflicts::ConflictReport};
 use yfs_agent::{audit::AuditSink, json_query::JsonQueryRunner};
@@ -57,6 +58,8 @@ pub(crate) struct ServerState {
     pub(crate) revocations: Arc<RevocationWatch>,
     /// Who is at work without a connection to the main document.
     pub(crate) live: Arc<LivePresence>,
+    /// Held while a token is made: one name is taken after the other.
+    pub(crate) issuing: Arc<Mutex<()>>,
     /// When tokens were used last.
     pub(crate) uses: Arc<TokenUses>,
 }

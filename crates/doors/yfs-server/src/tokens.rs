@@ -4,7 +4,6 @@
 //! No token grants more than the one with which it is made, and each ends with that one: its id
 //! begins with the other's.
 
-use parking_lot::Mutex;
 use yfs_engine::{
     actor::{Actor, ActorKind},
     id::ID_ALPHABET,
@@ -36,9 +35,6 @@ const MAX_NAME_BYTES: usize = 128;
 
 /// The greatest length of the secret of a browser, in bytes.
 const MAX_SECRET_LEN: usize = 128;
-
-/// One name is taken after the other.
-static ISSUING: Mutex<()> = Mutex::new(());
 
 /// Answers `GET /api/tokens`.
 pub(crate) async fn list(caller: RequestCaller) -> Result {
@@ -143,7 +139,7 @@ async fn issue(
     must_be_free: bool,
 ) -> Result {
     let made = apart(async {
-        let _turn = ISSUING.lock();
+        let _turn = caller.app.issuing.lock();
         let (now, all) = (keys.now(), keys.issued()?);
         if let Some(known) = all.iter().find(|issued| issued.grant.id == grant.id) {
             let token = keys.issue(grant)?;

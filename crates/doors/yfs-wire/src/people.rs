@@ -95,6 +95,8 @@ pub struct PresentJson {
     pub color: Option<String>,
     /// Whether it is an agent.
     pub agent: bool,
+    /// Whether it is an agent that has just written there.
+    pub writes: bool,
     /// The id of the file that is open.
     pub open: String,
 }

@@ -135,6 +135,8 @@ pub struct EditRequest {
 pub struct EventsQuery {
     /// The id of the last event that the client received.
     pub since: Option<String>,
+    /// Whether the client is a page that shows who is there.
+    pub people: bool,
     token: Option<IgnoredAny>,
 }
 

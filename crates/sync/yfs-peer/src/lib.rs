@@ -108,7 +108,7 @@ pub use crate::{
     peer_node::{PeerEvent, PeerNode, PeerOptions, is_running, issue_ticket},
     peer_session::PeerSession,
     peer_status::{PeerStatus, read_status},
-    presence::{LocalPresence, PresenceSender, RemotePresence},
+    presence::{LocalPresence, PresenceSender, RemotePresence, SocketAddress},
     relay_code_host::ReservedJoinCode,
     relay_core::RelayStatistics,
     relay_limits::{RelayAllowList, RelayLimits},

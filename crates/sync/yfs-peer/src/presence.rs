@@ -16,7 +16,7 @@ mod presence_link;
 mod presence_table;
 mod signed_presence;
 
-pub use self::local_channel::{LocalPresence, PresenceSender, RemotePresence};
+pub use self::local_channel::{LocalPresence, PresenceSender, RemotePresence, SocketAddress};
 pub(crate) use self::{
     local_host::LocalPresenceHost, presence_link::PresenceLink, signed_presence::SignedPresence,
 };

@@ -86,6 +86,20 @@ pub enum AnchorError {
 }
 
 impl Anchor {
+    /// Returns the anchor beside an item.
+    pub(super) fn beside(item: ItemId, stick: AnchorSide) -> Self {
+        Self { beside: AnchorNeighbor::Item(item), stick }
+    }
+
+    /// Returns the item that the anchor stands beside, and the side of the anchor on which it is;
+    /// `None` at the beginning or the end of a list.
+    pub fn neighbor(&self) -> Option<(ItemId, AnchorSide)> {
+        match self.beside {
+            AnchorNeighbor::Item(item) => Some((item, self.stick)),
+            AnchorNeighbor::Root(_) | AnchorNeighbor::Type(_) => None,
+        }
+    }
+
     /// Returns the anchor as `Y.encodeRelativePosition` encodes it.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();

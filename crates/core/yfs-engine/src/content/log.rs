@@ -22,6 +22,7 @@ use yrs::{Any, Number};
 
 use super::{
     ContentError, MAX_LABEL_LEN,
+    last_run::{LoggedRun, keep_last},
     note::{StateNote, StateNotes},
     replica::{ContentReplica, LocalChange},
     rule_client::is_rule_client,
@@ -245,6 +246,27 @@ impl AuthorLog {
             });
         }
         entries
+    }
+
+    /// Returns the last run of each actor whose runs are wanted.
+    pub(super) fn last_runs(&self, is_wanted: impl Fn(&RunAuthor) -> bool) -> Vec<LoggedRun<'_>> {
+        // Marks of merges and of settled places begin no run.
+        let is_mark = |author: &RunAuthor| {
+            author.label.as_deref().is_some_and(|label| [LAST_OF_SIDE, SETTLED].contains(&label))
+        };
+        let nexts = self.runs.keys().skip(1).map(Some).chain([None]);
+        let runs = self.runs.iter().zip(nexts);
+        let wanted = runs.filter(|((_, author), _)| !is_mark(author) && is_wanted(author));
+        keep_last(wanted.map(|((key, author), next)| {
+            let next = next.filter(|next| (next.client, next.claimed) == (key.client, key.claimed));
+            LoggedRun {
+                author,
+                entry: key.item,
+                client: key.client,
+                from: key.from,
+                to: next.map_or(u32::MAX, |next| next.from),
+            }
+        }))
     }
 
     /// Reports whether a client writes entries itself, as writers of yfs do.

@@ -215,6 +215,12 @@ impl StateNotes {
         since.unwrap_or_else(|| StateNote::Whole(version.encode().into()))
     }
 
+    /// Returns a note that builds on the one of an entry.
+    pub(super) fn built_on(&self, entry: ItemId) -> Option<&StateNote> {
+        let mut notes = self.notes.iter().filter(|(item, _)| !self.aside.contains(*item));
+        notes.find(|(_, note)| note.base() == Some(entry)).map(|(_, note)| note)
+    }
+
     /// Returns the note of an entry.
     pub(super) fn get(&self, item: ItemId) -> &StateNote {
         self.notes.get(&item).unwrap_or(&StateNote::Unknown)
@@ -398,7 +404,7 @@ impl NotedState {
     }
 
     /// Returns the items and deletions of a version that this state lacks.
-    fn newer_in(&self, version: &Version) -> Version {
+    pub(super) fn newer_in(&self, version: &Version) -> Version {
         let newer = version.clocks().filter(|(client, clock)| *clock > self.clock(*client));
         let clocks: StateVector =
             newer.map(|(client, clock)| (ClientID::new(client.get()), clock)).collect();

@@ -5,6 +5,7 @@ mod aside;
 mod before;
 mod earlier_edits;
 mod history;
+mod last_run;
 mod least_edits;
 mod many_edits;
 mod moved;

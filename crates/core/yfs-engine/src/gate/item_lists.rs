@@ -216,6 +216,31 @@ impl ItemLists {
         if id.clock < client.end { find(&client.spans, id.clock) } else { None }
     }
 
+    /// Returns the last of a client's items that is an element in a root: of a text in it, or else
+    /// of another sequence.
+    pub(crate) fn last_in_root(&self, items: IdRange, root: &str) -> Option<ItemId> {
+        let known = self.clients.get(&items.client)?;
+        let root = *self.roots.get(root)?;
+        let behind = known.spans.partition_point(|(start, _)| *start < items.end());
+        let mut other = None;
+        let mut end = items.end().min(known.end);
+        for (start, tag) in known.spans[..behind].iter().rev() {
+            if end <= items.start {
+                break;
+            }
+            let last = ItemId::new(items.client, end - 1);
+            end = *start;
+            if tag.is_gone() || tag.is_entry() || self.top_of(tag.place()) != root {
+                continue;
+            }
+            if self.table[tag.place() as usize].shape == ListShape::Text {
+                return Some(last);
+            }
+            other = other.or(Some(last));
+        }
+        other
+    }
+
     /// Returns the state of the document, without a walk over its items.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let clients = self.clients.iter().filter(|(_, client)| client.end > 0);

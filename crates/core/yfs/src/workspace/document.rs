@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use yfs_engine::{
-    content::ContentDoc,
+    content::{ContentDoc, LastRun, RunAuthor},
     id::FileId,
     kind::{ContentRoot, FileCategory, SchemaProfile},
     path::VPath,
@@ -121,6 +121,20 @@ impl Documents<'_> {
     pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
         let id = self.file_id(path)?;
         Ok(self.state.texts.read_to_keep(self.state, &id)?.content)
+    }
+
+    /// Returns the last run of each author whose runs are wanted in the text of a file, and where it
+    /// ended. The document does not stay in memory if it was not there.
+    ///
+    /// # Errors
+    ///
+    /// If the document cannot be read.
+    pub fn last_runs(
+        &self,
+        id: &FileId,
+        is_wanted: impl Fn(&RunAuthor) -> bool,
+    ) -> Result<Vec<LastRun>> {
+        self.state.documents.read_once(id, |loaded| loaded.doc.last_runs(is_wanted))
     }
 
     pub(crate) fn workspace(&self) -> Workspace {

@@ -25,13 +25,14 @@ use yfs_mcp::{
     ClientIdentity, DirectoryBroker, ElicitingBroker, McpProfile, OpenedSession, SessionOpener,
     SessionRefusal, shell_over,
 };
+use yfs_server::AgentSigns;
 use yfs_vfs::FileSystem;
 
 use self::{
     host_directories::HostDirectories,
     protected_files::{ProtectedFiles, ProtectedRules},
 };
-use crate::{json_query_runner, prelude::*, settings};
+use crate::{discover, json_query_runner, prelude::*, settings};
 
 /// What an agent may do.
 #[derive(Debug, Args)]
@@ -87,6 +88,8 @@ struct WorkspaceOpener {
     /// The rules about the policy's own files, where the workspace mirrors their directory.
     protected: Option<ProtectedRules>,
     audit: Option<Arc<dyn AuditSink>>,
+    /// The servers that show where the agent reads.
+    signs: Option<AgentSigns>,
     has_shell: bool,
 }
 
@@ -117,9 +120,12 @@ pub(super) fn open(
     context.remark(&format!("the label of this session's changes is {}", policy.label));
     let audit = open_workspace_audit(&workspace)
         .map_err(|error| CommandError::other(format!("cannot record what agents do: {error}")))?;
-    let protected = crate::discover::mirrored_directory(&context.file()?)
+    let file = context.file()?;
+    let protected = discover::mirrored_directory(&file)
         .and_then(|mirrored| policy.protected.rules_below(mirrored));
-    Ok(Arc::new(WorkspaceOpener { workspace, policy, protected, audit, has_shell: args.shell }))
+    let signs = AgentSigns::beside(&discover::store_dir(&file), workspace.id()).ok();
+    let has_shell = args.shell;
+    Ok(Arc::new(WorkspaceOpener { workspace, policy, protected, audit, signs, has_shell }))
 }
 
 /// Prints a line on standard error, as the reference server does.
@@ -205,6 +211,10 @@ impl SessionOpener for WorkspaceOpener {
         let actor = policy.actor_of(client);
         let fs = self.workspace.fs_for(actor.clone()).labelled(&policy.label);
         let fs = policy.permitted(Arc::new(fs), &[&policy.allowed], self.protected.as_ref())?;
+        let fs = match &self.signs {
+            Some(signs) => signs.shown(fs, &actor),
+            None => fs,
+        };
         // The tools of history do not pass through the rules.
         let builder = match policy.is_restricted() || self.protected.is_some() {
             true => AgentSession::builder(fs.clone(), actor.clone()).id(policy.label.as_str()),

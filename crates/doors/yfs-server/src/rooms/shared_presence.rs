@@ -16,7 +16,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use yfs_engine::id::FileId;
 use yfs_peer::{PeerId, RemotePresence};
 use yfs_sync::presence::{EXPIRY, PresenceEntry, decode, encode};
@@ -45,6 +45,8 @@ pub(super) struct SharedPresence {
     changed: Mutex<BTreeSet<FileId>>,
     /// Wakes the bridge.
     wake: Notify,
+    /// Counts the changes of the editors at documents that readers wait for.
+    counted: Mutex<BTreeMap<FileId, watch::Sender<u64>>>,
 }
 
 /// The editors of other peers, at all documents.
@@ -84,8 +86,16 @@ impl RemotePresenceTable {
 }
 
 impl SharedPresence {
+    /// Wakes those who wait for changes of the editors at a document.
+    fn count_change(&self, doc: &FileId) {
+        if let Some(count) = self.counted.lock().get(doc) {
+            count.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
     /// Records that the editors of this server at a document have changed or were renewed.
     pub(super) fn note_change(&self, doc: &FileId) {
+        self.count_change(doc);
         if self.is_shared.load(Ordering::Acquire) {
             self.changed.lock().insert(doc.clone());
             self.wake.notify_one();
@@ -186,7 +196,15 @@ impl DocumentRooms {
         states
     }
 
+    /// Returns a receiver that is notified when editors at a document have changed, on any server.
+    pub(crate) fn presence_changes(&self, doc: &FileId) -> watch::Receiver<u64> {
+        self.shared.counted.lock().entry(doc.clone()).or_default().subscribe()
+    }
+
     fn send_changes(&self, doc: &FileId, changes: EditorChanges) {
+        if !changes.is_empty() {
+            self.shared.count_change(doc);
+        }
         let room = self.rooms.get(doc).map(|room| room.clone());
         if let Some(room) = room.filter(|_| !changes.is_empty()) {
             room.send_remote(&changes);

@@ -171,7 +171,7 @@ async fn a_guest_sees_only_those_who_are_below_the_path() {
     let main = server.app.workspace.id();
     let show = |name: &str, open: &str| {
         let actor = Actor::new(ActorKind::Agent, name);
-        let open = yfs_engine::id::FileId::parse(open).ok();
+        let open = yfs_engine::id::FileId::parse(open).unwrap();
         let sign = crate::live_presence::LiveSign::of_agent(&actor, open, None);
         server.app.live.touch(&server.app.rooms, main, sign).unwrap();
     };

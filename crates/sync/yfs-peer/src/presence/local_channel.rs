@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// The name of the socket.
-const SOCKET: &str = "peers.sock";
+pub(super) const SOCKET: &str = "peers.sock";
 
 /// The longest path that a socket can have everywhere, in bytes.
 const MAX_PATH_LEN: usize = 100;
@@ -81,8 +81,8 @@ impl LocalPresence {
     ///
     /// If there is no such process.
     pub async fn connect(dir: &Path, workspace: &WorkspaceId) -> io::Result<Self> {
-        let address = SocketAddress::of(dir)?;
-        let mut stream = UnixStream::connect(&address.path).await?;
+        let address = SocketAddress::of(dir, SOCKET)?;
+        let mut stream = UnixStream::connect(address.path()).await?;
         write(&mut stream, workspace.as_str().as_bytes()).await?;
         Ok(Self { stream })
     }
@@ -161,28 +161,33 @@ impl PresenceSender {
     }
 }
 
-/// The path of the socket. A directory that is too deep for a socket is opened, and named by its
-/// descriptor where the system can do that.
-pub(super) struct SocketAddress {
-    pub(super) path: PathBuf,
+/// The address of a socket that is a file. A directory that is too deep for a socket is opened, and
+/// named by its descriptor where the system can do that.
+#[derive(Debug)]
+pub struct SocketAddress {
+    path: PathBuf,
     _dir: Option<File>,
 }
 
 impl SocketAddress {
-    /// Returns the path of the socket in a directory.
-    pub(super) fn file_in(dir: &Path) -> PathBuf {
-        dir.join(SOCKET)
-    }
-
-    /// Returns the address of the socket in a directory.
-    pub(super) fn of(dir: &Path) -> io::Result<Self> {
-        let path = Self::file_in(dir);
+    /// Returns the address of a socket in a directory.
+    ///
+    /// # Errors
+    ///
+    /// If the directory is too deep, and cannot be opened.
+    pub fn of(dir: &Path, name: &str) -> io::Result<Self> {
+        let path = dir.join(name);
         if path.as_os_str().len() <= MAX_PATH_LEN {
             return Ok(Self { path, _dir: None });
         }
         let dir = File::open(dir)?;
         let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
-        Ok(Self { path: format!("/proc/self/fd/{number}/{SOCKET}").into(), _dir: Some(dir) })
+        Ok(Self { path: format!("/proc/self/fd/{number}/{name}").into(), _dir: Some(dir) })
+    }
+
+    /// Returns the path to connect with, or to listen at, while the address exists.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 

@@ -28,7 +28,9 @@ use crate::{
     peer_error::PeerError,
     presence::{
         PresenceSigner,
-        local_channel::{ALL_SENT, SocketAddress, decode_frame, encode_frame, frames, write},
+        local_channel::{
+            ALL_SENT, SOCKET, SocketAddress, decode_frame, encode_frame, frames, write,
+        },
         presence_table::{NextPresence, PresenceLinkNumber},
         signed_presence::PresenceFrame,
     },
@@ -51,19 +53,19 @@ impl LocalPresenceHost {
     /// Listens beside the store. The caller holds the lock of the directory, so that no other
     /// process does.
     pub(crate) fn start(dir: &Path, member: &Arc<PeerMembership>) -> io::Result<Self> {
-        let address = SocketAddress::of(dir)?;
-        match fs::remove_file(&address.path) {
+        let address = SocketAddress::of(dir, SOCKET)?;
+        match fs::remove_file(address.path()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let socket = UnixSocket::new_stream()?;
-        socket.bind(&address.path)?;
+        socket.bind(address.path())?;
         // No process can connect before this one listens.
-        fs::set_permissions(&address.path, Permissions::from_mode(0o600))?;
-        let owner = fs::metadata(&address.path)?.uid();
+        fs::set_permissions(address.path(), Permissions::from_mode(0o600))?;
+        let owner = fs::metadata(address.path())?.uid();
         let listener = socket.listen(8)?;
         let task = tokio::spawn(accept_all(listener, owner, member.clone()));
-        let path = SocketAddress::file_in(dir);
+        let path = dir.join(SOCKET);
         Ok(Self { path, task })
     }
 }

@@ -89,6 +89,7 @@ export function checkedState(state: unknown): JsonObject | null {
   }
   const open = state['open']
   if (typeof open === 'string' && open.length <= MAX_ID) checked['open'] = open
+  if (state['writes'] === true) checked['writes'] = true
   return checked
 }
 

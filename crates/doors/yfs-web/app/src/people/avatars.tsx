@@ -5,7 +5,7 @@ import { plural, t } from '../language/translate'
 import { Icon } from '../look/icon'
 import { openMenuBelow } from '../look/menu'
 import type { Session } from '../session/workspace'
-import { panel } from '../shell/view_state'
+import { openId, panel } from '../shell/view_state'
 import { Avatar } from './avatar'
 import { followed, follow, stopFollowing } from './follow'
 import { lastSeenText } from './last_seen'
@@ -20,6 +20,10 @@ function describe(session: Session, person: PresentPerson): string {
   const name = person.agent ? t('{name} (agent)', { name: person.name }) : person.name
   return path == null ? name : t('{name}, in {path}', { name, path })
 }
+
+/** Adds who saw the open file last. */
+const withLastSeen = (session: Session, label: string): string =>
+  [label, lastSeenText(session, openId.value)].filter((line) => line !== '').join('\n')
 
 /** Shows who is here, and the person of this page. */
 export function People({ session }: { session: Session }) {
@@ -55,7 +59,10 @@ export function People({ session }: { session: Session }) {
       <button
         type="button"
         class="avatar-button me"
-        title={session.readOnly ? t('{name} (read-only)', { name: own.name }) : own.name}
+        title={withLastSeen(
+          session,
+          session.readOnly ? t('{name} (read-only)', { name: own.name }) : own.name,
+        )}
         aria-label={t('You: {name}', { name: own.name })}
         onClick={(event) =>
           openMenuBelow(event.currentTarget, own.name, [
@@ -83,7 +90,7 @@ function PersonButton({ session, person }: { session: Session; person: PresentPe
       type="button"
       class="avatar-button"
       style={{ color: person.color }}
-      title={[label, lastSeenText(session)].filter((line) => line !== '').join('\n')}
+      title={withLastSeen(session, label)}
       aria-label={t('Follow {name}', { name: label })}
       aria-pressed={isFollowed}
       onClick={() => (isFollowed ? stopFollowing() : follow(session, person))}

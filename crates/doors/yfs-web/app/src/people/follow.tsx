@@ -15,6 +15,9 @@ import { keyOf, listPeople, type PresentPerson } from './people'
 
 export const followed = signal<PresentPerson | null>(null)
 
+/** Whether the one who is followed is not here now. */
+const isAway = signal(false)
+
 let stop: (() => void) | null = null
 
 /** Begins to follow a person. */
@@ -23,10 +26,9 @@ export function follow(session: Session, person: PresentPerson): void {
   followed.value = person
   const stopFile = effect(() => {
     const now = listPeople(session.peers.value).find(({ key }) => key === person.key)
-    if (now === undefined) {
-      queueMicrotask(stopFollowing)
-      return
-    }
+    // A connection is lost for a moment, and an agent thinks between its calls.
+    queueMicrotask(() => (isAway.value = now === undefined))
+    if (now === undefined) return
     if (now.color !== followed.peek()?.color) queueMicrotask(() => (followed.value = now))
     const path = now.open.map((id) => session.pathsById.value.get(id)).find((p) => p !== undefined)
     const isOpen = openId.peek() !== null && now.open.includes(openId.peek()!)
@@ -69,8 +71,11 @@ function followCaret(session: Session, id: string, key: string): () => void {
     const document = pool.acquire(id)
     const onChange = () => setTimeout(() => !isOver && showCaret(document, key))
     document.awareness.on('change', onChange)
+    // What was written may arrive after the place where it ended.
+    document.doc.on('update', onChange)
     release = () => {
       document.awareness.off('change', onChange)
+      document.doc.off('update', onChange)
       pool.release(id)
     }
     onChange()
@@ -121,9 +126,12 @@ export function FollowFrame() {
   useEffect(() => stopFollowing, [])
   if (person === null) return null
   const { color, name } = person
+  const said = isAway.value
+    ? t('Waiting for {name} – Esc', { name })
+    : t('Following {name} – Esc', { name })
   return (
     <div class="following" style={{ borderColor: color }} role="status">
-      <p style={{ background: color }}>{t('Following {name} – Esc', { name })}</p>
+      <p style={{ background: color }}>{said}</p>
     </div>
   )
 }

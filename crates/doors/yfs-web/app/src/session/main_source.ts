@@ -23,6 +23,13 @@ export const otherWorkspace = () =>
 export const refused = (reason: string) =>
   t('The server refuses this page: {reason}. Changes wait in this browser.', { reason })
 
+/** What others say of themselves; `documents/presence.ts` has checked it. */
+interface PresentState {
+  user?: EditorUser & { agent?: boolean }
+  open?: string
+  writes?: boolean
+}
+
 export class MainSource implements WorkspaceSource {
   readonly main: Y.Doc
   private readonly provider: WebsocketProvider
@@ -93,10 +100,11 @@ export class MainSource implements WorkspaceSource {
     const { awareness } = this.provider
     const states = [...awareness.getStates()].filter(([client]) => client !== awareness.clientID)
     return states.flatMap(([client, state]) => {
-      const { user, open } = state as { user?: EditorUser & { agent?: boolean }; open?: string }
+      const { user, open, writes } = state as PresentState
       if (user === undefined) return []
       const { name, color, agent } = user
-      return [{ client, name, color, agent: agent === true, open: open ?? null }]
+      const does = { open: open ?? null, writes: writes === true }
+      return [{ client, name, color, agent: agent === true, ...does }]
     })
   }
 }

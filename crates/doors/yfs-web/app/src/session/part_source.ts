@@ -11,13 +11,22 @@ import { reasonOf } from './refusal_words'
 import { ServerAway } from './server_away'
 import type { Peer, SourceListener, WorkspaceSource } from './source'
 
-/** How often the server is asked who is there, which also shows whether it is. */
-const PULSE_MS = 1500
+/** How often the page says that it is there. The server forgets one after twelve seconds. */
+const PULSE_MS = 5000
 const RETRY_MS = 2000
+
+interface PresentPerson {
+  client: number
+  name: string
+  color?: string
+  agent: boolean
+  writes: boolean
+  open: string
+}
 
 interface PresentPeople {
   client: number
-  people: { client: number; name: string; color?: string; agent: boolean; open: string }[]
+  people: PresentPerson[]
 }
 
 type Request = (path: string, init?: RequestInit) => Promise<Response>
@@ -80,34 +89,53 @@ export class PartSource implements WorkspaceSource {
     this.client = client
     this.isRefused = false
     this.listener.onRefusal(null)
-    const others = people.filter((person) => person.client !== client)
-    this.listener.onPeers(others.map(toPeer))
+    this.showPeople(people)
     if (this.wasAway) this.listener.onChange()
     this.wasAway = false
+  }
+
+  private showPeople(people: PresentPerson[]): void {
+    const others = people.filter(({ client }) => client !== this.client)
+    this.listener.onPeers(others.map(toPeer))
   }
 
   /** Reads the events of the server for as long as the page is open. */
   private async follow(): Promise<never> {
     for (;;) {
       try {
-        const response = this.isRefused ? null : await this.request('/events')
-        const reader = response?.ok ? response.body?.getReader() : undefined
-        while (reader !== undefined) {
-          const { done, value } = await reader.read()
-          if (done) break
-          // Comments keep the connection open, and events have data.
-          if (new TextDecoder().decode(value).includes('data')) this.listener.onChange()
-        }
+        const response = this.isRefused ? null : await this.request('/events?people=true')
+        if (response?.ok && response.body !== null) await this.readEvents(response.body)
       } catch {
         // The server is away, or it was stopped.
       }
+      // It ends with the server, and with the token.
+      if (!this.isRefused) void this.pulse()
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       if (!this.isRefused) this.listener.onChange()
     }
   }
+
+  private async readEvents(body: ReadableStream<Uint8Array>): Promise<void> {
+    const [reader, decoder] = [body.getReader(), new TextDecoder()]
+    for (let text = ''; ;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      const events = (text + decoder.decode(value, { stream: true })).split('\n\n')
+      text = events.pop()!
+      for (const event of events) this.receiveEvent(event.split('\n'))
+    }
+  }
+
+  /** Comments keep the connection open, and events have data. */
+  private receiveEvent(lines: string[]): void {
+    const data = lines.find((line) => line.startsWith('data:'))?.slice(5)
+    if (data === undefined) return
+    if (lines.includes('event: people')) this.showPeople(JSON.parse(data) as PresentPerson[])
+    else this.listener.onChange()
+  }
 }
 
-function toPeer({ client, name, color, agent, open }: PresentPeople['people'][number]): Peer {
+function toPeer({ client, name, color, agent, writes, open }: PresentPerson): Peer {
   const checked = checkedUser({ name, color })!
-  return { client, ...checked, agent, open }
+  return { client, ...checked, agent, writes, open }
 }

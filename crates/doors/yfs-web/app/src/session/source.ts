@@ -12,6 +12,8 @@ export interface Peer {
   open: string | null
   /** Whether a program is at work. */
   agent: boolean
+  /** Whether it has just written there; else it reads. */
+  writes: boolean
 }
 
 /** What a source says. */

@@ -1,8 +1,11 @@
 // A row of the tree.
 
-import { ChevronDown, ChevronRight, Ellipsis } from 'lucide'
+import { Bot, ChevronDown, ChevronRight, Ellipsis } from 'lucide'
 import { language, t } from '../language/translate'
 import { Icon } from '../look/icon'
+import { lastSeenText } from '../people/last_seen'
+import { readableOn } from '../people/readable'
+import type { Peer } from '../session/source'
 import type { Session } from '../session/workspace'
 import { iconOf } from './file_icon'
 import { NameInput } from './name_input'
@@ -70,7 +73,7 @@ export function TreeRowView(props: TreeRowProps) {
         )}
       </span>
       <Icon of={iconOf(row)} />
-      <span class="tree-name" title={describe(row)}>
+      <span class="tree-name" title={describe(session, row)}>
         {row.name}
       </span>
       <Marks {...props} />
@@ -119,15 +122,15 @@ function DraftRow({ row, top, session, onOpen }: TreeRowProps) {
   )
 }
 
-/** Says when a file changed, and how long it is, below its path. */
-function describe(row: TreeRow): string {
-  const { path, mtime, size, kind } = row.entry
+/** Says when a file changed, how long it is, and who saw it last, below its path. */
+function describe(session: Session, row: TreeRow): string {
+  const { path, mtime, size, kind, guid } = row.entry
   const style = { dateStyle: 'medium', timeStyle: 'short' } as const
   const when = new Intl.DateTimeFormat(language.value, style).format(mtime)
   const changed = t('Changed {when}', { when })
-  return kind === 'file'
-    ? `${path}\n${changed} · ${t('{n} bytes', { n: size })}`
-    : `${path}\n${changed}`
+  if (kind !== 'file') return `${path}\n${changed}`
+  const lines = [path, `${changed} · ${t('{n} bytes', { n: size })}`, lastSeenText(session, guid)]
+  return lines.filter((line) => line !== '').join('\n')
 }
 
 function Marks({ row, session, onSharedName }: TreeRowProps) {
@@ -150,15 +153,30 @@ function Marks({ row, session, onSharedName }: TreeRowProps) {
           {t('same name')}
         </button>
       )}
-      {here.map((peer) => (
-        <span
-          key={peer.client}
-          class="dot"
-          style={{ background: peer.color }}
-          title={t('{name} has this file open', { name: peer.name })}
-        />
-      ))}
+      {here.map((peer) => (peer.agent ? <AgentMark key={peer.client} {...peer} /> : dotOf(peer)))}
     </>
+  )
+}
+
+const dotOf = ({ client, color, name }: Peer) => (
+  <span
+    key={client}
+    class="dot"
+    style={{ background: color }}
+    title={t('{name} has this file open', { name })}
+  />
+)
+
+/** Shows an agent at the file that it reads, or has just written. */
+function AgentMark({ name, color, writes }: Peer) {
+  const title = writes
+    ? t('{name} writes this file', { name })
+    : t('{name} reads this file', { name })
+  const style = writes ? { background: color, color: readableOn(color) } : { color }
+  return (
+    <span class={writes ? 'agent-mark writes' : 'agent-mark'} style={style} title={title}>
+      <Icon of={Bot} />
+    </span>
   )
 }
 
