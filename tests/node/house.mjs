@@ -1,5 +1,6 @@
 // Measures the house: lines per wing and crate, circles of imports, the largest types, and public
-// items that no other crate names. Prints a table, or JSON with --json. `just house` runs it.
+// items that no other crate uses. Prints a table, their names with --unused, or JSON with --json.
+// `just house` runs it.
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -182,26 +183,68 @@ function typesOf({ sources }) {
   return types
 }
 
-/** Public items of libraries that no other crate names outside of tests. */
+const DEFINITION =
+  /^((?:#\[[^\n]*\n+)*)pub (?:const |async |unsafe )*(?:fn|struct|enum|trait|type|const|static|mod) (\w+)/gm
+const METHOD = /^((?: {4}#\[[^\n]*\n+)*) {4}pub (?:const |async |unsafe )*fn (\w+)/gm
+
+/** What N-API and PyO3 export: their macros call it. */
+const EXPORTED = /#\[(?:napi|py)/
+
+const wordsOf = (text) => text.match(/\w+/g) ?? []
+
+/** Pairs of an item and the names that its signature, its fields, or its variants have. */
+function* signaturesOf(code) {
+  for (const [head, name] of code.matchAll(/^ *pub (?:const |async |unsafe )*fn (\w+)[^{;]*/gm)) {
+    yield [name, wordsOf(head)]
+  }
+  for (const [head, name] of code.matchAll(/^pub (?:type|const|static) (\w+)[^;]*/gm)) {
+    yield [name, wordsOf(head)]
+  }
+  for (const [, name, body] of code.matchAll(/^pub (?:enum|trait) (\w+)([^]*?)^\}/gm)) {
+    yield [name, wordsOf(body)]
+  }
+  for (const [, name, body] of code.matchAll(/^pub struct (\w+)([^]*?(?:;$|^\}))/gm)) {
+    yield [name, (body.match(/\bpub [^\n]*/g) ?? []).flatMap(wordsOf)]
+  }
+  // What an iterator of a type returns, or its error of `FromStr`.
+  for (const [, name, body] of code.matchAll(/^impl[^\n]* for (\w+)[^\n]*\{$([^]*?)^\}/gm)) {
+    yield [name, (body.match(/^ {4}type \w+ = [^;]*/gm) ?? []).flatMap(wordsOf)]
+  }
+}
+
+/**
+ * Public items of libraries that no other crate names outside of tests, and of these the ones that
+ * are no part of what another crate names: these could be less than public.
+ */
 function unusedItems(crates) {
-  const definition =
-    /^pub (?:const |async |unsafe )*(?:fn|struct|enum|trait|type|const|static|mod) (\w+)/gm
-  const method = /^ {4}pub (?:const |async |unsafe )*fn (\w+)/gm
   const words = new Map(
     crates.map(({ name, sources }) => [
       name,
-      new Set(sources.flatMap(({ text }) => text.match(/\w+/g) ?? [])),
+      new Set(sources.flatMap(({ text }) => wordsOf(text))),
     ]),
   )
   return crates.map(({ name, sources }) => {
+    const codes = sources.map(({ text }) => codeOnly(text))
     const names = new Set()
-    for (const { text } of sources) {
-      for (const pattern of [definition, method]) {
-        for (const [, item] of codeOnly(text).matchAll(pattern)) names.add(item)
+    for (const code of codes) {
+      for (const pattern of [DEFINITION, METHOD]) {
+        for (const [, attributes, item] of code.matchAll(pattern)) {
+          if (!EXPORTED.test(attributes)) names.add(item)
+        }
       }
     }
     const others = [...words].filter(([other]) => other !== name).map(([, known]) => known)
-    return [...names].filter((item) => !others.some((known) => known.has(item))).length
+    const isNamed = (item) => others.some((known) => known.has(item))
+    const unnamed = new Set([...names].filter((item) => !isNamed(item)))
+    const signatures = codes.flatMap((code) => [...signaturesOf(code)])
+    const unused = new Set(unnamed)
+    for (let before = -1; before !== unused.size;) {
+      before = unused.size
+      for (const [item, parts] of signatures) {
+        if (!unused.has(item)) for (const part of parts) unused.delete(part)
+      }
+    }
+    return { unnamed: [...unnamed].sort(), unused: [...unused].sort() }
   })
 }
 
@@ -232,12 +275,17 @@ const report = {
       circle: circles[0]?.map((path) => join(dirname(path), basename(path, '.rs'))) ?? [],
       most_methods: by('methods'),
       most_fields: by('fields'),
-      public_and_unused: unused[at],
+      public_and_unnamed: unused[at].unnamed,
+      public_and_unused: unused[at].unused,
     }
   }),
 }
 if (process.argv.includes('--json')) console.log(JSON.stringify(report, null, 2))
-else {
+else if (process.argv.includes('--unused')) {
+  for (const { name, public_and_unused } of report.crates) {
+    if (public_and_unused.length) console.log(`${name}: ${public_and_unused.join(', ')}`)
+  }
+} else {
   console.log(
     Object.entries(report.lines)
       .map(([wing, lines]) => `${wing} ${lines}`)
@@ -245,24 +293,26 @@ else {
     'lines outside of tests\n',
   )
   console.log(
-    '| crate | lines | largest circle, files | most methods | most fields | public, unused |',
+    '| crate | lines | largest circle, files | most methods | most fields | public: unnamed | unused |',
   )
-  console.log('|---|---:|---:|---|---|---:|')
+  console.log('|---|---:|---:|---|---|---:|---:|')
   for (const {
     name,
     lines,
     largest_circle,
     most_methods,
     most_fields,
+    public_and_unnamed,
     public_and_unused,
   } of report.crates) {
     const methods = most_methods ? `${most_methods.name} ${most_methods.methods}` : ''
     const fields = most_fields ? `${most_fields.name} ${most_fields.fields}` : ''
-    console.log(
-      `| ${name} | ${lines} | ${largest_circle} | ${methods} | ${fields} | ${public_and_unused} |`,
-    )
+    const publics = `${public_and_unnamed.length} | ${public_and_unused.length}`
+    console.log(`| ${name} | ${lines} | ${largest_circle} | ${methods} | ${fields} | ${publics} |`)
   }
+  const sum = (key) => report.crates.reduce((total, crate) => total + crate[key].length, 0)
   console.log(
-    '\nUnused: names that stand in no other crate; Node and Python call theirs by macros.',
+    `\n${sum('public_and_unnamed')} public items are named in no other crate, what macros export left out;` +
+      ` ${sum('public_and_unused')} are in no signature of one that is named, and so unused.`,
   )
 }

@@ -74,7 +74,7 @@ pub struct DirectoryApprovals {
 #[derive(Debug)]
 struct SharedApprovals {
     asker: Arc<dyn DirectoryAsker>,
-    file: Option<GrantFile>,
+    file: GrantFile,
     state: Mutex<ApprovalState>,
 }
 
@@ -100,11 +100,6 @@ pub struct DirectoryGrant {
 }
 
 impl DirectoryApprovals {
-    /// Makes approvals that last until the program ends.
-    pub fn for_session(asker: Arc<dyn DirectoryAsker>) -> Self {
-        Self::with(asker, None, BTreeSet::new())
-    }
-
     /// Reads the approvals of earlier runs from a file, which need not exist. A damaged file is an
     /// error and stays as it is.
     pub fn open(
@@ -113,16 +108,8 @@ impl DirectoryApprovals {
     ) -> Result<Self, GrantFileError> {
         let file = GrantFile::new(file.into());
         let kept = file.read()?;
-        Ok(Self::with(asker, Some(file), kept))
-    }
-
-    fn with(
-        asker: Arc<dyn DirectoryAsker>,
-        file: Option<GrantFile>,
-        kept: BTreeSet<VPath>,
-    ) -> Self {
         let state = Mutex::new(ApprovalState { kept, ..ApprovalState::default() });
-        Self { shared: Arc::new(SharedApprovals { asker, file, state }) }
+        Ok(Self { shared: Arc::new(SharedApprovals { asker, file, state }) })
     }
 
     /// Makes the file, without approvals, if there is none yet.
@@ -131,9 +118,9 @@ impl DirectoryApprovals {
     ///
     /// Fails if the file cannot be written.
     pub fn keep_file(&self) -> Result<(), GrantFileError> {
-        match &self.shared.file {
-            Some(file) if file.stamp().is_none() => file.update(|_| ()).map(drop),
-            _ => Ok(()),
+        match self.shared.file.stamp() {
+            None => self.shared.file.update(|_| ()).map(drop),
+            Some(_) => Ok(()),
         }
     }
 
@@ -153,19 +140,11 @@ impl DirectoryApprovals {
     ///
     /// Approvals of directories above it still cover it.
     pub fn revoke(&self, directory: &VPath) -> Result<bool, GrantFileError> {
-        let was_kept = match &self.shared.file {
-            Some(file) => {
-                let mut was_kept = false;
-                let kept = file.update(|kept| was_kept = kept.remove(directory))?;
-                let mut state = self.shared.state.lock();
-                (state.kept, state.stamp) = (kept, None);
-                was_kept
-            }
-            None => false,
-        };
+        let mut was_kept = false;
+        let kept = self.shared.file.update(|kept| was_kept = kept.remove(directory))?;
         let mut state = self.shared.state.lock();
-        let had_session = state.session.remove(directory);
-        Ok(state.kept.remove(directory) || had_session || was_kept)
+        (state.kept, state.stamp) = (kept, None);
+        Ok(state.session.remove(directory) || was_kept)
     }
 
     /// Returns whether a directory may be used, without asking.
@@ -251,22 +230,21 @@ impl SharedApprovals {
     /// Reads the approvals that other processes added or revoked, if the file is another one since.
     /// Without a readable file there are none.
     fn read_file(&self) {
-        let Some(file) = &self.file else { return };
-        let stamp = file.stamp();
+        let stamp = self.file.stamp();
         if stamp.is_some() && self.state.lock().stamp == stamp {
             return;
         }
-        let kept = file.read().unwrap_or_default();
+        let kept = self.file.read().unwrap_or_default();
         let mut state = self.state.lock();
         (state.kept, state.stamp) = (kept, stamp);
     }
 
     /// Records an answer. An approval that cannot be written to the file holds for the session.
     async fn record(&self, directory: &VPath, answer: DirectoryAnswer) -> DirectoryAnswer {
-        match (answer, &self.file) {
-            (DirectoryAnswer::No, _) => (),
-            (DirectoryAnswer::Yes, Some(file)) => {
-                let (file, added) = (file.clone(), directory.clone());
+        match answer {
+            DirectoryAnswer::No => (),
+            DirectoryAnswer::Yes => {
+                let (file, added) = (self.file.clone(), directory.clone());
                 let write = move || {
                     file.update(|kept| {
                         kept.insert(added);
@@ -282,7 +260,7 @@ impl SharedApprovals {
                     }
                 }
             }
-            (DirectoryAnswer::Yes | DirectoryAnswer::Session, _) => {
+            DirectoryAnswer::Session => {
                 self.state.lock().session.insert(directory.clone());
             }
         }

@@ -101,7 +101,7 @@ fn place_of(call: &ToolCall, directory: &str, id: &str) -> VPath {
 }
 
 /// Returns the name of the file that keeps the result of a call, or a message.
-pub fn result_file_name(call_id: &str) -> String {
+fn result_file_name(call_id: &str) -> String {
     let name = call_id.replace(['.', '/', '\\'], "_");
     if name.len() <= MAX_NAME_LEN && !name.is_empty() && !name.contains('\0') {
         return name;
@@ -184,4 +184,26 @@ fn numbered(lines: &[&str], first: usize) -> String {
     let rows =
         (first..).zip(lines).map(|(number, line)| format!("{number:>width$}  {}", clip(line)));
     rows.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::result_file_name;
+
+    #[test]
+    fn names_of_files_are_those_of_deepagents() {
+        for (id, name) in [
+            ("toolu_01", "toolu_01"),
+            ("a.b/c\\d", "a_b_c_d"),
+            ("../../etc/passwd", "______etc_passwd"),
+            // SHA-256 of 129 times "x", and of nothing, as Python's hashlib has them.
+            (
+                &"x".repeat(129),
+                "call-0ec9eb33e74510bcdd1f2ea55206e82f21649c5c2becbf2b433eb475b34c01bd",
+            ),
+            ("", "call-e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ] {
+            assert_eq!(result_file_name(id), name);
+        }
+    }
 }

@@ -21,7 +21,6 @@ pub(crate) use self::rules::escape_literal;
 pub use self::{
     access_limits::AccessLimits,
     broker::{ApprovalBroker, ApprovalDecision, ApprovalRequest, AskedObject, RefusingBroker},
-    object_places::ObjectPlaces,
     permitted_fs::{MissingLinkHandle, PermissionRefusal, PermittedFs},
     rules::{AccessKind, BadRule, PermissionRule, PermissionRules, RuleMode},
     rules_json::{BadRulesFile, parse_rules},

@@ -26,9 +26,10 @@ use yfs_artifacts::{AnalysisMemory, DerivedShelf};
 use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{ChangeCursor, FileSystem, FsError};
 
+pub(crate) use self::{merged_write::MergedWrite, read_memory::RememberedRead};
 pub use self::{
-    merged_write::{MergedWrite, WriteConflict, WriteFailure},
-    read_memory::{ReadMemoryLimits, RememberedRead},
+    merged_write::{WriteConflict, WriteFailure},
+    read_memory::ReadMemoryLimits,
     text_merge::MergeConflict,
 };
 use self::{read_memory::ReadMemory, text_merge::merge_texts};

@@ -32,7 +32,7 @@ pub struct ToolCall {
 
 /// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergedEdit {
+pub(crate) struct MergedEdit {
     /// The number of occurrences that were replaced.
     pub n_replaced: usize,
     /// Whether others had changed the file since the agent read it. Their changes are kept.
@@ -85,27 +85,27 @@ impl ToolCall {
     }
 
     /// Returns the session.
-    pub fn session(&self) -> &AgentSession {
+    pub(crate) fn session(&self) -> &AgentSession {
         &self.session
     }
 
     /// Returns the filesystem, which records changes if the session has an audit sink.
-    pub fn fs(&self) -> &Arc<dyn FileSystem> {
+    pub(crate) fn fs(&self) -> &Arc<dyn FileSystem> {
         &self.fs
     }
 
     /// Returns what the operations of the call share.
-    pub fn scope(&self) -> &CallScope {
+    pub(crate) fn scope(&self) -> &CallScope {
         &self.scope
     }
 
     /// Returns the circumstances of the call.
-    pub fn context(&self) -> &CallContext {
+    pub(crate) fn context(&self) -> &CallContext {
         &self.context
     }
 
     /// Returns the author of the call's changes.
-    pub fn author(&self) -> &ChangeAuthor {
+    pub(crate) fn author(&self) -> &ChangeAuthor {
         &self.author
     }
 
@@ -166,7 +166,11 @@ impl ToolCall {
     /// # Errors
     ///
     /// Fails as [`FileSystem::edit`] does.
-    pub async fn edit(&self, path: &VPath, edit: TextReplacement) -> Result<MergedEdit, FsError> {
+    pub(crate) async fn edit(
+        &self,
+        path: &VPath,
+        edit: TextReplacement,
+    ) -> Result<MergedEdit, FsError> {
         let edit = TextReplacement { author: Some(self.author.clone()), ..edit };
         let stat = self.fs.stat(path).await.map_err(|error| error.during(Op::Edit))?;
         let known = self.session.memory().lock().get_at(path, &stat.id);

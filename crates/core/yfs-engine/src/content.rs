@@ -41,7 +41,6 @@ mod document;
 mod edit;
 mod error;
 mod forked_items;
-mod import_reference;
 mod item_places;
 mod item_sets;
 mod item_spans;
@@ -80,23 +79,20 @@ mod tests;
 
 pub use yfs_markdown::weight::weight as rich_weight;
 
+pub(crate) use self::classify::DEFAULT_TEXT_BYTES;
 pub use self::{
     anchor::{Anchor, AnchorError, AnchorSide, ResolvedAnchor},
     blame::{BlamePiece, BlameTouch, BlamedText},
     blobs::{BlobVersion, BlobVersions, NewBlob},
-    classify::{
-        ByteClassification, DEFAULT_TEXT_BYTES, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify,
-        classify_as, line_range,
-    },
+    classify::{ByteClassification, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify, classify_as},
     compact::{RedactedMerge, compact},
     convert::{ConversionStatus, is_only_text, is_rich_of_one},
     document::ContentDoc,
     edit::{ContentWriteResult, SpliceResult},
     error::ContentError,
-    import_reference::{ImportedReference, import_reference},
     label::{VersionLabel, VersionLabels},
     last_run::LastRun,
-    log::{AuthorLog, LAST_OF_SIDE, LogEntry, RunAuthor},
+    log::{AuthorLog, LogEntry, RunAuthor},
     merge_marks::StateBeforeMerge,
     mixed_words::MixedPlace,
     rebase::TextOverlap,
@@ -105,12 +101,14 @@ pub use self::{
     registers::RegisterEditor,
     single_text::single_text,
     timeline::{PastVersion, Timeline},
-    typing_marks::{MAX_RUN_MS, TypingMark},
+    typing_marks::TypingMark,
     version::{Version, VersionError},
     word_choice::choose_word,
     word_joints::SeparatedWords,
     writer_ids::ids_of_writer,
 };
+#[cfg(test)]
+use self::{log::LAST_OF_SIDE, typing_marks::marked_runs::MAX_RUN_MS};
 
 /// The name of the root that holds text.
 const TEXT: &str = "text";

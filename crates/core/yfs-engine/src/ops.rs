@@ -20,9 +20,7 @@ use thiserror::Error;
 pub use self::{
     attributes::{plan_chmod, plan_meta, plan_touch},
     copy::{CopyPlan, TreeCopyOptions, plan_copy},
-    create::{
-        CreateOptions, CreatePlan, DirectoryPlanOptions, plan_create_file, plan_mkdir, plan_symlink,
-    },
+    create::{CreateOptions, CreatePlan, DirectoryPlanOptions, plan_create_file, plan_mkdir},
     rename::{MovePlan, RenameOptions, plan_move},
     trash::{
         ExpirePlan, keep_names_of_others, plan_expire, plan_purge, plan_restore, plan_trash,
@@ -108,9 +106,6 @@ pub enum OpReason {
     /// Only nodes in the trash can be restored or purged.
     #[error("not in the trash")]
     NotTrashed,
-    /// The target of a link holds a NUL.
-    #[error("invalid link target")]
-    Target,
     /// The metadata is not a JSON object, or would set a member that yfs itself keeps there.
     #[error("invalid metadata")]
     Meta,

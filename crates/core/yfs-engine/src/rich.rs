@@ -13,10 +13,11 @@ mod encode;
 mod live_tree;
 mod read;
 
-pub use encode::{InsertParent, NodeInserter, encode};
-pub use live_tree::{LiveChild, LiveElement, LiveText, TextSlot, live, nodes, to_any, to_value};
+pub use encode::encode;
+pub(crate) use encode::{InsertParent, NodeInserter};
+pub use live_tree::{LiveChild, LiveElement, LiveText, TextSlot, live, nodes, to_value};
 pub(crate) use live_tree::{
-    element_id, glance, glance_at, glance_in, into_nodes, item_of, live_at,
+    element_id, glance, glance_at, glance_in, into_nodes, item_of, live_at, to_any,
 };
 pub use read::read;
 

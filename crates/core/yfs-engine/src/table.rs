@@ -53,12 +53,9 @@ pub use self::{
     attributes::RowAttributes,
     field_times::FieldTimes,
     listed_kind::{ListedChild, ListedKind},
-    meta_parts::{
-        HELD_KEY, MOVED_KEY, PURGE_KEY, REMOVAL_KEYS, REPLACED_KEY, TRASH_KNOWN_KEY,
-        TRASH_LABEL_KEY, TRASH_STEP_KEY, TRASHED_BY_KEY,
-    },
+    meta_parts::{HELD_KEY, MOVED_KEY, PURGE_KEY, REMOVAL_KEYS, REPLACED_KEY, TRASHED_BY_KEY},
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
-    row_clocks::{RowClocks, UnknownChanges},
+    row_clocks::UnknownChanges,
     row_record::{
         MAX_RECORDS, RowRecord, may_need_record, needs_creation_record, record_changes,
         record_creation, row_records,
@@ -79,6 +76,10 @@ use self::{
     meta_merge::{MAX_MERGED, merged_cell},
     timestamp::ElementTimestamp,
     value_slab::ValueSlab,
+};
+pub(crate) use self::{
+    meta_parts::{TRASH_KNOWN_KEY, TRASH_LABEL_KEY, TRASH_STEP_KEY},
+    row_clocks::RowClocks,
 };
 use crate::{
     gate::{GatedDoc, RootIx, UpdateScan},

@@ -43,6 +43,8 @@ use std::{
 
 use smol_str::SmolStr;
 
+#[cfg(test)]
+use self::derive::derive_directory_id;
 use self::{
     arena::{NodeArena, NodeSlot, ROOT, SlotKind},
     display_names::is_valid,
@@ -54,7 +56,6 @@ pub(crate) use self::{
 };
 pub use self::{
     conflicts::{OrphanReason, TreeConflict},
-    derive::derive_directory_id,
     resolve::{FinalLink, PathTarget},
     trash::TrashItem,
     view::{AllDescendants, DirectoryChildren, LookupError, NodeRef, SubtreeWalk},

@@ -37,8 +37,9 @@ mod sealed_directory;
 mod spool_file;
 mod unlock_key;
 
+pub(crate) use self::cipher::SEAL_BYTES;
 pub use self::{
-    cipher::{Cipher, DataKey, SEAL_BYTES},
+    cipher::{Cipher, DataKey},
     key_file::{read_key_file, write_key_file},
     key_record::{KeyKind, KeyRecord},
     partial_file::PartialFile,

@@ -6,8 +6,8 @@
 //! operation ("create unless it exists") is an append with the precondition that no other handle
 //! has appended. Two stores exist: [`MemoryStore`], and [`SqliteStore`], one SQLite file whose
 //! layout `docs/format/store.md` describes. [`CompositeStore`] joins a log,
-//! blobs and local state that were made apart. [`FaultStore`] wraps a store and injects faults.
-//! The crate `yfs-conformance` has the contract as a test suite.
+//! blobs and local state that were made apart. The crate `yfs-conformance` has the contract as a
+//! test suite, and a store that injects faults.
 //!
 //! ```
 //! use yfs_types::time::Millis;
@@ -28,7 +28,6 @@ mod composite;
 mod derived;
 mod encryption;
 mod error;
-mod fault;
 mod forward;
 mod memory;
 mod parked;
@@ -46,11 +45,10 @@ pub use blob::{BlobInfo, BlobMark, BlobReader};
 pub use composite::{CompositeStore, StorePart};
 pub use derived::DerivedLabel;
 pub use encryption::{
-    Cipher, DataKey, KeyError, KeyKind, KeyRecord, PartialFile, PassphraseCost, SEAL_BYTES,
-    SealedDirectory, SpoolFile, UnlockKey, read_key_file, write_key_file,
+    Cipher, DataKey, KeyError, KeyKind, KeyRecord, PartialFile, PassphraseCost, SealedDirectory,
+    SpoolFile, UnlockKey, read_key_file, write_key_file,
 };
 pub use error::{LockHolder, StoreError};
-pub use fault::{FaultStore, StoreFault};
 pub use memory::MemoryStore;
 pub use parked::ParkedNote;
 pub use quarantine::QuarantinedUpdate;

@@ -8,9 +8,10 @@ use std::{
 };
 
 use rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
+use yfs_conformance::{FaultStore, StoreFault};
 use yfs_store::{
-    AppendBatch, BlobStore, DocName, FaultStore, LocalState, MemoryStore, MergedSnapshot, Seq,
-    SqliteStore, Store, StoreError, StoreExt, StoreFault, UpdateLog,
+    AppendBatch, BlobStore, DocName, LocalState, MemoryStore, MergedSnapshot, Seq, SqliteStore,
+    Store, StoreError, StoreExt, UpdateLog,
 };
 use yfs_types::time::Millis;
 

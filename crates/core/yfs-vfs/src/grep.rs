@@ -21,8 +21,9 @@ use tokio_util::sync::CancellationToken;
 use yfs_types::{id::FileId, path::VPath};
 
 use self::large_file::{LargeFileSearch, LargeOutcome};
+pub(crate) use self::searcher::{GrepSearcher, SearchOutcome};
 pub use self::{
-    searcher::{GrepSearcher, SearchOutcome, searched_text},
+    searcher::searched_text,
     sink::{GrepCollector, GrepSink, PathConverter},
 };
 use crate::{

@@ -3,8 +3,8 @@
 //!
 //! [`FileSystem`] is the trait and its written contract. It is async, because backends may be
 //! remote, and is used as `Arc<dyn FileSystem>`. [`FileSystemExt`] adds convenience methods.
-//! [`MemoryFs`], [`HostFs`] and [`SnapshotFs`] are backends. [`FaultFs`] and [`ReadOnlyFs`] wrap
-//! another filesystem. The crate `yfs-conformance` is the test suite for every backend.
+//! [`MemoryFs`], [`HostFs`] and [`SnapshotFs`] are backends. [`ReadOnlyFs`] wraps another
+//! filesystem. The crate `yfs-conformance` is the test suite for every backend.
 //!
 //! Modules in reading order: [`file_system`] and its vocabulary ([`stat`], [`options`], [`error`],
 //! [`edit`], `line_page`, [`stream`], [`changes`]), then what works over any filesystem
@@ -47,7 +47,6 @@ pub mod confined_dir;
 mod directory_listing;
 pub mod edit;
 pub mod error;
-pub mod fault;
 pub mod file_system;
 pub(crate) mod file_system_ext;
 mod fs_view;
@@ -80,12 +79,11 @@ pub use crate::{
     directory_listing::DirectoryListing,
     edit::{EditOutcome, EditRefusal, TextReplacement},
     error::{FsCode, FsError, Op},
-    fault::{FaultFs, FsFault},
     file_system::{EditOverlap, FileContent, FileSystem, WriteOutcome},
     file_system_ext::{FileSystemExt, watch},
     fs_view::FsView,
     glob::{GlobPattern, GlobQuery, GlobResult, SearchLimit},
-    grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSearcher, GrepSelection, GrepSink},
+    grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSelection, GrepSink},
     line_page::LinePage,
     memory::MemoryFs,
     options::{

@@ -17,10 +17,7 @@ mod memory;
 
 use std::{
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
 };
@@ -46,7 +43,6 @@ use crate::{TextInMemory, Workspace, WorkspaceFs};
 pub struct Session {
     fs: WorkspaceFs,
     memory: Arc<Mutex<SessionMemory>>,
-    n_operations: Arc<AtomicU64>,
 }
 
 /// The largest content of an appended file that is kept beside its version, in bytes.
@@ -72,7 +68,7 @@ struct WriteBase {
 
 impl Session {
     pub(crate) fn new(fs: WorkspaceFs) -> Self {
-        Self { fs, memory: Arc::default(), n_operations: Arc::default() }
+        Self { fs, memory: Arc::default() }
     }
 
     /// Returns the workspace.
@@ -89,13 +85,7 @@ impl Session {
     /// the record of what was read.
     #[must_use]
     pub fn labelled(&self, label: &str) -> Self {
-        let fs = self.fs.clone().labelled(label);
-        Self { fs, memory: self.memory.clone(), n_operations: self.n_operations.clone() }
-    }
-
-    /// Returns how many changes the session has made.
-    pub fn n_operations(&self) -> u64 {
-        self.n_operations.load(Ordering::Relaxed)
+        Self { fs: self.fs.clone().labelled(label), memory: self.memory.clone() }
     }
 
     /// Reads a file, and remembers the content. A file with a pending truncation reads as empty.
@@ -252,11 +242,6 @@ impl Session {
         Ok(())
     }
 
-    /// Reports whether a truncation of the file is pending.
-    pub fn is_truncated(&self, path: &VPath) -> bool {
-        self.known_content(path).is_some_and(|(_, known)| known.is_truncated)
-    }
-
     /// Writes the pending truncation of one file, or those of all.
     ///
     /// # Errors
@@ -325,7 +310,6 @@ impl Session {
         let replaced = [self.fs.id_at(from), self.fs.id_at(to)];
         let is_over = replaced[1].is_some() && replaced[0] != replaced[1];
         self.fs.tree().mv(from, to, options)?;
-        self.n_operations.fetch_add(1, Ordering::Relaxed);
         if is_over {
             // The destination keeps its id and has the source's content.
             let mut memory = self.memory.lock();
@@ -342,7 +326,6 @@ impl Session {
     pub fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
         self.write_truncations(Some(from))?;
         self.fs.tree().cp(from, to, options)?;
-        self.n_operations.fetch_add(1, Ordering::Relaxed);
         // The contents of overwritten files differ from those that the client read. Their number
         // does not depend on the size of the whole tree.
         let to = self.fs.reader().realpath(to).unwrap_or_else(|_| to.clone());
@@ -361,9 +344,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::rm`](yfs_vfs::FileSystem::rm) does.
     pub fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
-        self.fs.tree().rm(path, options)?;
-        self.n_operations.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        self.fs.tree().rm(path, options)
     }
 
     /// Returns the attributes of the object at a path, through links. A file with a pending
@@ -424,7 +405,6 @@ impl Session {
 
     /// Records a change of the session, and the content that its client now knows.
     fn record_change(&self, id: &FileId, known: Option<KnownContent>) {
-        self.n_operations.fetch_add(1, Ordering::Relaxed);
         let mut memory = self.memory.lock();
         match known {
             Some(known) => memory.remember(id, known),

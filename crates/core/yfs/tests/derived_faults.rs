@@ -13,7 +13,8 @@ use std::{
 
 use support::{at, now, put};
 use yfs::{Workspace, WorkspaceOptions};
-use yfs_store::{FaultStore, SqliteStore, StoreError, StoreFault};
+use yfs_conformance::{FaultStore, StoreFault};
+use yfs_store::{SqliteStore, StoreError};
 use yfs_vfs::{FileSystem, FileSystemExt, GrepQuery};
 
 const N_FILES: usize = 60;

@@ -28,7 +28,7 @@ const PROTOCOL_PREFIX: &str = "yfs-token.";
 
 /// How a server decides what a client may do.
 #[derive(Debug, Clone)]
-pub enum AccessControl {
+pub(crate) enum AccessControl {
     /// Every client that can reach the server has all rights. For loopback addresses only.
     Open,
     /// Each client must present a token.
@@ -41,7 +41,7 @@ impl AccessControl {
     /// # Errors
     ///
     /// If the token grants nothing here, or is no longer valid.
-    pub fn check(&self, token: &str) -> Result<AccessGrant, TokenError> {
+    pub(crate) fn check(&self, token: &str) -> Result<AccessGrant, TokenError> {
         match self {
             Self::Open => Ok(AccessGrant::everything()),
             Self::Tokens(_) if token.is_empty() => Err(TokenError::Missing),

@@ -46,7 +46,7 @@ mod live_presence;
 mod mcp;
 mod metrics;
 mod metrics_page;
-pub mod openapi;
+mod openapi;
 mod origin;
 mod peers;
 mod people;

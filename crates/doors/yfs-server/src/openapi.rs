@@ -3,7 +3,7 @@
 use axum::{http::header, response::IntoResponse};
 
 /// The document, in OpenAPI 3.1.
-pub const OPENAPI: &str = include_str!("openapi.json");
+const OPENAPI: &str = include_str!("openapi.json");
 
 /// Answers `GET /openapi.json`.
 pub(crate) async fn openapi() -> impl IntoResponse {

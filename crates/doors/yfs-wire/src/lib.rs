@@ -2,8 +2,8 @@
 //!
 //! The CLI (`--json`), the HTTP interface, `/events` and the packages for Node and Python serialize
 //! the same types, so a fact has one name everywhere. With the feature `schema` the types also
-//! describe themselves: the components of the server's OpenAPI document and the Node package's
-//! `wire.ts` are generated from them (module `schema`).
+//! describe themselves: the test `wire` generates the components of the server's OpenAPI document
+//! and the Node package's `wire.ts` from them.
 //!
 //! # Rules
 //!
@@ -43,8 +43,6 @@ mod people;
 mod problem;
 mod query;
 mod request;
-#[cfg(feature = "schema")]
-pub mod schema;
 mod search;
 mod stat;
 mod status;

@@ -107,7 +107,7 @@ impl RemoteServer {
     }
 
     /// Sets how much memory the updates of the server may add to this process in one exchange, in
-    /// bytes; it is [stored](Self::keep) with the server. The default is [`DEFAULT_MEMORY_LIMIT`].
+    /// bytes; it is [stored](Self::keep) with the server. The default is 1.5 GiB.
     #[must_use]
     pub fn with_memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);

@@ -45,7 +45,6 @@ mod run_session;
 pub use crate::{
     blob_pool::BlobPool,
     exchange_marks::{ExchangeRights, HubMarks, MarkStore},
-    memory_guard::DEFAULT_MEMORY_LIMIT,
     replica_error::ReplicaError,
     replica_session::{DEFAULT_MAIN_LIMIT, ExchangeProgress, ReplicaSession, SessionOptions},
     run_session::{FrameSession, WELCOME_WITHIN, carry, run_blocking},

@@ -7,7 +7,7 @@
 use crate::replica_error::ReplicaError;
 
 /// The default of the memory that an exchange with a server may add to the process, in bytes.
-pub const DEFAULT_MEMORY_LIMIT: u64 = 3 << 29;
+pub(crate) const DEFAULT_MEMORY_LIMIT: u64 = 3 << 29;
 
 /// The bytes of memory per byte of an update, of a long text: the message, the update, the
 /// document, the parts that are logged.

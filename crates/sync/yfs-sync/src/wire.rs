@@ -37,7 +37,7 @@ pub struct AtMost<const N: usize>;
 
 /// A flag at the end that earlier versions leave out.
 #[derive(Debug)]
-pub struct LastFlag;
+pub(crate) struct LastFlag;
 
 /// A value that has an encoding, in a buffer of its own of at most so many bytes.
 #[derive(Debug)]

@@ -46,6 +46,11 @@ impl DirectoryAsker for PreparedAsker {
     }
 }
 
+/// Approvals whose file is never written.
+fn without_file(asker: Arc<PreparedAsker>) -> DirectoryApprovals {
+    DirectoryApprovals::open(asker, "/no/such/approvals.json").expect("the file need not exist")
+}
+
 fn parse(path: &str) -> VPath {
     path.parse().expect("a path")
 }
@@ -135,7 +140,7 @@ async fn a_damaged_file_is_refused_and_kept() {
 #[tokio::test]
 async fn concurrent_requests_share_one_question() {
     let asker = PreparedAsker::new(&[DirectoryAnswer::Session], true);
-    let approvals = DirectoryApprovals::for_session(asker.clone());
+    let approvals = without_file(asker.clone());
     let tasks: Vec<_> = (0..20)
         .map(|number| {
             let approvals = approvals.clone();
@@ -163,7 +168,7 @@ async fn concurrent_requests_share_one_question() {
 #[tokio::test]
 async fn a_cancelled_caller_leaves_the_question_to_the_others() {
     let asker = PreparedAsker::new(&[DirectoryAnswer::Session], true);
-    let approvals = DirectoryApprovals::for_session(asker.clone());
+    let approvals = without_file(asker.clone());
     let request = |approvals: DirectoryApprovals| {
         tokio::spawn(async move { approvals.request(&parse("/a")).await })
     };
@@ -180,7 +185,7 @@ async fn a_cancelled_caller_leaves_the_question_to_the_others() {
 #[tokio::test]
 async fn an_asker_that_panics_refuses_and_the_next_caller_asks_again() {
     let asker = PreparedAsker::new(&[], false);
-    let approvals = DirectoryApprovals::for_session(asker.clone());
+    let approvals = without_file(asker.clone());
     assert!(!approvals.request(&parse("/a")).await);
     asker.answers.lock().push(DirectoryAnswer::Session);
     assert!(approvals.request(&parse("/a")).await);
@@ -189,7 +194,7 @@ async fn an_asker_that_panics_refuses_and_the_next_caller_asks_again() {
 #[tokio::test]
 async fn a_refusal_above_is_no_answer_about_a_directory_below() {
     let asker = PreparedAsker::new(&[DirectoryAnswer::No, DirectoryAnswer::Session], true);
-    let approvals = DirectoryApprovals::for_session(asker.clone());
+    let approvals = without_file(asker.clone());
     let request = |directory: &'static str| {
         let approvals = approvals.clone();
         tokio::spawn(async move { approvals.request(&parse(directory)).await })
@@ -212,7 +217,7 @@ async fn every_directory_needs_an_approval() {
         inner.write_text(&parse(path), "x").await.unwrap();
     }
     let asker = PreparedAsker::new(&[DirectoryAnswer::Session, DirectoryAnswer::No], false);
-    let approvals = DirectoryApprovals::for_session(asker.clone());
+    let approvals = without_file(asker.clone());
     let access = [AccessKind::Read, AccessKind::Write];
     let rule = PermissionRule::new(RuleMode::Interrupt, &access, "/**");
     let fs = PermittedFs::new(inner, PermissionRules::new([rule]).unwrap())

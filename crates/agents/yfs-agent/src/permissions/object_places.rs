@@ -15,7 +15,7 @@ const MAX_PLACES: usize = 32;
 /// All sub-agents of a session share one, so that a rule binds an object whichever of them moved
 /// it. Places are kept only of objects that a rule restricts, or whose content a rule may restrict.
 #[derive(Debug, Default)]
-pub struct ObjectPlaces {
+pub(crate) struct ObjectPlaces {
     by_id: Mutex<HashMap<FileId, Vec<VPath>>>,
     grants: Mutex<HashSet<(AccessKind, GrantedObject)>>,
 }
@@ -28,11 +28,6 @@ pub(super) enum GrantedObject {
 }
 
 impl ObjectPlaces {
-    /// Returns the number of objects that are bound to an earlier place.
-    pub fn n_objects(&self) -> usize {
-        self.by_id.lock().len()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.by_id.lock().is_empty()
     }

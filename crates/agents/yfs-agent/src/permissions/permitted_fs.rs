@@ -156,11 +156,6 @@ impl PermittedFs {
         Ok(Self { inner, handle, ..self.clone() })
     }
 
-    /// Returns the earlier places of objects.
-    pub fn places(&self) -> &ObjectPlaces {
-        &self.places
-    }
-
     /// Binds every object that a rule restricts now to its present place, so that the rule applies
     /// to it wherever other sessions, people or programs move it.
     pub async fn bind_restricted(&self) -> Result<(), FsError> {

@@ -20,7 +20,7 @@ const MAX_REPORT_LEN: usize = 4_000;
 
 /// The result of writing a file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct MergedWrite {
+pub(crate) struct MergedWrite {
     /// Whether the write created the file.
     pub created: bool,
     /// The size of the file afterwards, in bytes.
@@ -34,7 +34,7 @@ pub struct MergedWrite {
 
 /// Changes by others that a write kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherChanges {
+pub(crate) struct OtherChanges {
     /// A unified diff from what the agent wrote to what the file contains; cut if it is long.
     pub diff: String,
     /// Lines that both changed, in the file as it is afterwards.
@@ -43,7 +43,7 @@ pub struct OtherChanges {
 
 /// A range of lines that two writers changed at the same time; both changes are in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverlapLines {
+pub(crate) struct OverlapLines {
     /// The first line, counted from 1.
     pub first_line: usize,
     /// The last line.
@@ -94,7 +94,7 @@ impl ToolCall {
     ///
     /// Fails as [`FileSystem::write`](yfs_vfs::FileSystem::write) does, or with a
     /// [`WriteFailure::Conflict`].
-    pub async fn write(
+    pub(crate) async fn write(
         &self,
         path: &VPath,
         data: Bytes,
@@ -193,7 +193,7 @@ impl ToolCall {
     ///
     /// Fails as the function does, and as reading and writing do; with `EINVAL` if the file is not
     /// UTF-8 text.
-    pub async fn rewrite<T, E>(
+    pub(crate) async fn rewrite<T, E>(
         &self,
         path: &VPath,
         change: impl Fn(&str) -> Result<(String, T), E> + Send + Sync,
@@ -278,7 +278,7 @@ impl ToolCall {
 
 impl MergedWrite {
     /// Returns a text that says what else changed; empty if nothing did.
-    pub fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         if self.replaced_unread {
             return "\n\nThe file existed, and this session has not read it: its content was \
                     replaced. Read a file before you write it, so that the changes of others are \

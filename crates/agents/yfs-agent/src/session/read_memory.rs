@@ -29,7 +29,7 @@ pub struct ReadMemoryLimits {
 
 /// What an agent knows of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RememberedRead {
+pub(crate) struct RememberedRead {
     /// The version, unless the content was sent by the agent and then merged.
     pub version: Option<VersionToken>,
     /// The content, if it is still kept.
@@ -63,7 +63,7 @@ impl Default for ReadMemoryLimits {
 
 impl RememberedRead {
     /// Reports whether the file was read, but nothing is left that a write could name.
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.version.is_none() && self.content.is_none()
     }
 

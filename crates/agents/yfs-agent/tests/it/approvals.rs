@@ -163,6 +163,11 @@ fn bare_fixture_for(fs: Arc<dyn FileSystem>, tool: &str) -> (ToolFixture, &str) 
     }
 }
 
+/// Approvals whose file is never written.
+fn without_file(asker: Arc<Asker>) -> DirectoryApprovals {
+    DirectoryApprovals::open(asker, "/no/such/approvals.json").expect("the file need not exist")
+}
+
 fn calls() -> impl Iterator<Item = (&'static str, Value)> {
     CALLS.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| {
         let (tool, arguments) = line.split_once(' ').expect("a tool and its arguments");
@@ -178,7 +183,7 @@ async fn a_tool_asks_about_the_directory_that_it_touches_and_about_nothing_else(
     for (tool, arguments) in calls() {
         let answer = DirectoryAnswer::Session;
         let asker = Arc::new(Asker { answer, asked: Mutex::default() });
-        let approvals = DirectoryApprovals::for_session(asker.clone());
+        let approvals = without_file(asker.clone());
         let fs = served(Arc::new(approvals)).await;
         let (fixture, name) = fixture_for(fs, tool);
         let reply = fixture.call(name, arguments.clone()).await;
@@ -332,7 +337,7 @@ async fn a_refusal_is_for_the_call() {
 
         let answer = DirectoryAnswer::No;
         let asker = Arc::new(Asker { answer, asked: Mutex::default() });
-        let fs = served(Arc::new(DirectoryApprovals::for_session(asker.clone()))).await;
+        let fs = served(Arc::new(without_file(asker.clone()))).await;
         let (fixture, name) = fixture_for(fs, tool);
         drop(fixture.call(name, arguments.clone()).await);
         let asked: Vec<_> =

@@ -9,13 +9,12 @@ use yfs_agent::{
     AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolDefinition, ToolVocabulary,
     path_locks::PathLocks,
 };
+use yfs_conformance::{FsFault, fault_fs};
 use yfs_types::{
     actor::{Actor, ActorKind},
     path::VPath,
 };
-use yfs_vfs::{
-    FaultFs, FileKind, FileSystem, FileSystemExt, FsCode, FsFault, MemoryFs, WalkOptions,
-};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, FsCode, MemoryFs, WalkOptions};
 
 const REPLACING: ToolVocabulary = ToolVocabulary::DeepAgents(DeepAgentsProfile::Replacing);
 
@@ -170,8 +169,8 @@ async fn a_patch_is_put_back_if_the_backend_fails() {
                 .expect("written");
         }
         let before = files_of(&*memory).await;
-        let faulty = FaultFs::wrap(memory.clone());
-        faulty.inject(FsFault::nth(n, FsCode::EIO));
+        let faulty = fault_fs(memory.clone());
+        faulty.guard().inject(FsFault::nth(n, FsCode::EIO));
         let actor = Actor::new(ActorKind::Agent, "bob");
         let session = AgentSession::builder(Arc::new(faulty), actor).build();
         let arguments = json!({"patch": patch});

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use yfs_agent_workspace::WorkspaceShelf;
 use yfs_analysis::FileStats;
 use yfs_artifacts::{ContextRequest, DerivedShelf, FileSelection, KeptAnalyses, RenderedContext};
+use yfs_conformance::fault_fs;
 use yfs_types::path::VPath;
-use yfs_vfs::{FaultFs, FileSystem, FileSystemExt, MemoryFs, Op};
+use yfs_vfs::{FileSystem, FileSystemExt, MemoryFs, Op};
 
 fn path(text: &str) -> VPath {
     text.parse().expect("a path")
@@ -126,11 +127,11 @@ impl DerivedShelf for MapShelf {
 
 #[tokio::test]
 async fn an_analysis_is_kept_until_an_edit() {
-    let counted = Arc::new(FaultFs::wrap(Arc::new(MemoryFs::new())));
+    let counted = Arc::new(fault_fs(Arc::new(MemoryFs::new())));
     let fs: Arc<dyn FileSystem> = counted.clone();
     let file = path("/a.csv");
     fs.write_text(&file, "a,b\n1,2\n").await.expect("written");
-    let n_reads = || counted.calls().into_iter().filter(|op| *op == Op::Read).count();
+    let n_reads = || counted.guard().calls().into_iter().filter(|op| *op == Op::Read).count();
     let rows = async |kept: &KeptAnalyses| match &kept.analysis_of(&file).await.expect("read").stats
     {
         FileStats::Csv(stats) => stats.rows,

@@ -11,11 +11,10 @@ use yfs_artifacts::{
     ArtifactError, ArtifactIds, ArtifactOptions, CleanupPolicy, FileMetadata,
     FileSystemArtifactStore, FileSystemOps, FileSystemStore, NamespaceStrategy, StoredResult,
 };
+use yfs_conformance::{FsFault, fault_fs};
 use yfs_store::MemoryStore;
 use yfs_types::{path::VPath, time::Millis};
-use yfs_vfs::{
-    FaultFs, FileSystem, FileSystemExt, FsCode, FsFault, MemoryFs, MoveOptions, Op, WriteOptions,
-};
+use yfs_vfs::{FileSystem, FileSystemExt, FsCode, MemoryFs, MoveOptions, Op, WriteOptions};
 
 fn ids(call: &str) -> ArtifactIds {
     ArtifactIds {
@@ -209,8 +208,8 @@ async fn references_name_no_file_outside() {
 #[tokio::test]
 async fn a_store_that_cannot_be_written_is_a_warning() {
     let inner: Arc<dyn FileSystem> = Arc::new(MemoryFs::new());
-    let faulty = Arc::new(FaultFs::wrap(inner.clone()));
-    faulty.inject(FsFault::every(Op::Write, FsCode::ENOSPC));
+    let faulty = Arc::new(fault_fs(inner.clone()));
+    faulty.guard().inject(FsFault::every(Op::Write, FsCode::ENOSPC));
     let store = store_in(faulty.clone());
     let first = store.store(large("first"), &ids("1")).await.unwrap();
     let warning = first.warning.clone().unwrap();
@@ -221,7 +220,7 @@ async fn a_store_that_cannot_be_written_is_a_warning() {
     let second = store.store(large("second"), &ids("2")).await.unwrap();
     assert!(second.warning.is_some());
     assert_eq!(store.metrics().n_pending, 2);
-    faulty.clear_faults();
+    faulty.guard().clear_faults();
     let third = store.store(large("third"), &ids("3")).await.unwrap();
     assert_eq!(third.warning, None);
     assert_eq!(store.metrics().n_pending, 0);
@@ -233,8 +232,8 @@ async fn a_store_that_cannot_be_written_is_a_warning() {
 
 #[tokio::test]
 async fn a_result_that_does_not_fit_in_memory_stays_a_value() {
-    let faulty = Arc::new(FaultFs::wrap(Arc::new(MemoryFs::new())));
-    faulty.inject(FsFault::every(Op::Write, FsCode::EROFS));
+    let faulty = Arc::new(fault_fs(Arc::new(MemoryFs::new())));
+    faulty.guard().inject(FsFault::every(Op::Write, FsCode::EROFS));
     let options = ArtifactOptions { max_pending_bytes: 100, ..ArtifactOptions::development() };
     let store = FileSystemArtifactStore::new(FileSystemStore::new(faulty, options));
     let stored = store.store(large("a"), &ids("1")).await.unwrap();

@@ -1,6 +1,4 @@
-//! Classifies bytes as text, which is merged, or as a blob, which is kept whole; and finds lines.
-
-use std::ops::Range;
+//! Classifies bytes as text, which is merged, or as a blob, which is kept whole.
 
 use yfs_markdown::weight::weight;
 
@@ -8,7 +6,7 @@ use crate::kind::ContentRoot;
 
 /// The greatest size of a text that is written as text unless a setting says otherwise, in bytes.
 /// Larger text becomes a blob.
-pub const DEFAULT_TEXT_BYTES: usize = 8 << 20;
+pub(crate) const DEFAULT_TEXT_BYTES: usize = 8 << 20;
 
 /// The greatest value of that setting, [`GateLimits::text_bytes`](crate::gate::GateLimits), in
 /// bytes. The update that writes a text of this size is half of the greatest message.
@@ -79,20 +77,4 @@ fn is_heavier(text: &str, most: usize) -> bool {
         crate::steps::count(text.len());
         weight(text) > most
     }
-}
-
-/// Returns the range of some lines of a text, in bytes, with their newlines.
-///
-/// The first line is 0. Lines after the last one have an empty range at the end.
-pub fn line_range(text: &str, lines: Range<usize>) -> Range<usize> {
-    let start_of = |text: &str, line: usize| match line.checked_sub(1) {
-        None => 0,
-        Some(before) => {
-            let mut newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-            newlines.nth(before).map_or(text.len(), |(at, _)| at + 1)
-        }
-    };
-    let start = start_of(text, lines.start);
-    let end = start + start_of(&text[start..], lines.end.saturating_sub(lines.start));
-    start..end
 }

@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// The label of the mark that notes the last state of one side of a merge.
-pub const LAST_OF_SIDE: &str = "merge";
+pub(crate) const LAST_OF_SIDE: &str = "merge";
 
 /// The label of an entry that says that the text is right where words of several writers meet.
 pub(super) const SETTLED: &str = "settled";

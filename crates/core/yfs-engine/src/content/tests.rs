@@ -30,7 +30,7 @@ use yrs::{
 
 use super::{
     ByteClassification, ContentBase, ContentDoc, ContentError, DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES,
-    NewBlob, RunAuthor, Version, classify, diff::tests::awkward_text, line_range,
+    NewBlob, RunAuthor, Version, classify, diff::tests::awkward_text,
 };
 use crate::{
     actor::{Actor, ActorKind},
@@ -482,11 +482,6 @@ fn bytes_are_text_or_a_blob() {
         classify(&vec![b'a'; DEFAULT_TEXT_BYTES + 1], DEFAULT_TEXT_BYTES),
         ByteClassification::Blob
     );
-    let text = "a\nb\r\nc";
-    assert_eq!(&text[line_range(text, 0..1)], "a\n");
-    assert_eq!(&text[line_range(text, 1..3)], "b\r\nc");
-    assert_eq!(line_range(text, 2..9), 5..6);
-    assert_eq!(line_range(text, 3..4), 6..6);
 }
 
 #[test]

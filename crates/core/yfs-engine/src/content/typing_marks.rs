@@ -2,16 +2,15 @@
 //!
 //! A person who types in an editor makes an update with each key. They coalesce: a mark says on
 //! whose behalf an editor's client types, and notes the state of the document before, once in
-//! [`MAX_RUN_MS`]. A save by another writer ends the run at once, so that what the save wrote is in
-//! a version before an editor can delete it.
+//! [`marked_runs::MAX_RUN_MS`]. A save by another writer ends the run at once, so that what the
+//! save wrote is in a version before an editor can delete it.
 //!
 //! # Cost
 //!
 //! An update that continues a run costs a look-up.
 
-mod marked_runs;
+pub(super) mod marked_runs;
 
-pub use self::marked_runs::MAX_RUN_MS;
 pub(super) use self::marked_runs::TypingMarks;
 use super::{ContentError, RegisterEditor, RunAuthor, log, note::StateNote};
 use crate::id::ItemId;

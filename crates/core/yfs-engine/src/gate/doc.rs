@@ -342,11 +342,6 @@ impl GatedDoc {
         }
     }
 
-    /// Reports whether yrs failed on the document, which then must be [replaced](Self::health).
-    pub fn is_poisoned(&self) -> bool {
-        self.health().is_err()
-    }
-
     /// Reports whether the yrs document is still to be made.
     #[cfg(test)]
     pub(super) fn is_waiting(&self) -> bool {

@@ -205,7 +205,7 @@ pub fn content_of_update(update: &[u8], max_len: usize) -> Result<String, GateRe
 /// # Errors
 ///
 /// If it cannot be read.
-pub fn deleted_by(update: &[u8]) -> Result<Vec<IdRange>, GateRejection> {
+pub(crate) fn deleted_by(update: &[u8]) -> Result<Vec<IdRange>, GateRejection> {
     Ok(parse(update, &GateLimits::default(), false)?.deletes)
 }
 

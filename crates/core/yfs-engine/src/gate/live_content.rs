@@ -16,7 +16,7 @@ use crate::{id::ItemId, lib0::as_number};
 
 /// Content that is there and not deleted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LiveContent {
+pub(crate) struct LiveContent {
     /// The items.
     pub range: IdRange,
     /// The kind of the content.
@@ -27,7 +27,7 @@ pub struct LiveContent {
 
 /// The kind of live content.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LivingContent {
+pub(crate) enum LivingContent {
     /// Characters of a text.
     Characters,
     /// Values, marks or embedded objects, by the texts and numbers in them.
@@ -40,7 +40,7 @@ impl GatedDoc {
     /// # Errors
     ///
     /// If the document is poisoned.
-    pub fn living_in(&self, roots: &[&str]) -> Result<Vec<LiveContent>, GateRejection> {
+    pub(crate) fn living_in(&self, roots: &[&str]) -> Result<Vec<LiveContent>, GateRejection> {
         self.health()?;
         let state = self.encode_state();
         let parsed = parse(&state, &GateLimits::default(), false)?;

@@ -98,7 +98,7 @@ impl<'a> ValueView<'a> {
     }
 
     /// Converts the value to the type of yrs.
-    pub fn to_any(self) -> Any {
+    pub(crate) fn to_any(self) -> Any {
         let of_bytes =
             |bytes| read_any(&mut Lib0Reader::new(bytes), CHECKED).unwrap_or(Any::Undefined);
         match self {

@@ -1,12 +1,10 @@
 //! Makes files, directories and links.
 
-use smol_str::SmolStr;
-
 use super::{OpCode, OpError, OpReason, check_name, resolve_free};
 use crate::{
     id::FileId,
     name::NodeName,
-    path::{MAX_PATH_LEN, VPath},
+    path::VPath,
     table::{FileRow, NodeKind, RowWrite},
     time::Millis,
     tree::{FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
@@ -95,27 +93,6 @@ pub fn plan_mkdir(
     let Some(id) = id else { return Err(OpError::invalid(OpReason::Root, path)) };
     set_mode(&mut writes, &id, options.mode);
     Ok(Some(CreatePlan { id, existed: false, writes }))
-}
-
-/// Plans a symbolic link at `path` that points to `target`, whether or not the target exists.
-pub fn plan_symlink(
-    tree: &TreeIndex,
-    path: &VPath,
-    target: &str,
-    id: FileId,
-    now: Millis,
-) -> Result<Vec<RowWrite>, OpError> {
-    let (parent, name) = resolve_free(tree, path, FinalLink::No)?;
-    match target.len() {
-        0 => return Err(OpError::new(OpCode::NotFound, path)),
-        len if len > MAX_PATH_LEN => return Err(OpError::new(OpCode::NameTooLong, path)),
-        _ if target.contains('\0') => return Err(OpError::invalid(OpReason::Target, path)),
-        _ => (),
-    }
-    let mut row = new_row(id, &name, parent.id().cloned(), NodeKind::File, now);
-    row.link = Some(SmolStr::new(target));
-    row.size = target.len() as u64;
-    Ok(vec![RowWrite::Create { row, derived: false }])
 }
 
 fn existing_file(

@@ -228,11 +228,6 @@ impl Planner<'_> {
                 note = if plan.kept.is_empty() { note } else { format!("keeps {:?}", plan.kept) };
                 plan.writes
             }
-            "ln" => {
-                let target = arguments[0].replace("NUL", "\0").replace("LONG", &"x".repeat(5000));
-                let target = if target == "EMPTY" { "" } else { &target };
-                plan_symlink(tree, &path(1), target, new_id(), now)?
-            }
             _ => plan_attribute((tree, rows), verb, options, &arguments)?,
         };
         Ok(Planned { note, writes })

@@ -49,7 +49,7 @@ pub fn encode(document: &TreeElement, client: ClientId) -> Vec<u8> {
 
 /// The parent of new children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InsertParent {
+pub(crate) enum InsertParent {
     /// The root.
     Root,
     /// An element.
@@ -60,7 +60,7 @@ pub enum InsertParent {
 ///
 /// It knows nothing of the document: the caller names the neighboring items.
 #[derive(Debug)]
-pub struct NodeInserter {
+pub(crate) struct NodeInserter {
     client: ClientId,
     first: u32,
     clock: u32,
@@ -81,7 +81,7 @@ const ALONE: ItemNeighbors = ItemNeighbors { left: None, right: None };
 
 impl NodeInserter {
     /// Begins with the next clock of a client.
-    pub fn new(client: ClientId, clock: u32) -> Self {
+    pub(crate) fn new(client: ClientId, clock: u32) -> Self {
         let mut client_bytes = Vec::new();
         write_var_uint(&mut client_bytes, client.get());
         Self { client, first: clock, clock, structs: Vec::new(), n_structs: 0, client_bytes }
@@ -91,7 +91,7 @@ impl NodeInserter {
     ///
     /// The caller must pass both neighbors if they exist: an item without a right neighbor may end
     /// up behind everything.
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         parent: InsertParent,
         left: Option<ItemId>,
@@ -140,17 +140,12 @@ impl NodeInserter {
     }
 
     /// Reports whether nothing was inserted.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.n_structs == 0
     }
 
-    /// Returns the clock after the last item.
-    pub fn clock(&self) -> u32 {
-        self.clock
-    }
-
     /// Writes the update, which also deletes `deleted`.
-    pub fn finish(self, deleted: Vec<IdRange>) -> Vec<u8> {
+    pub(crate) fn finish(self, deleted: Vec<IdRange>) -> Vec<u8> {
         let mut update = Vec::with_capacity(self.structs.len() + 16 * deleted.len() + 24);
         if self.n_structs > 0 {
             write_var_uint(&mut update, 1);

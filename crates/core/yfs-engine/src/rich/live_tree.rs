@@ -302,7 +302,7 @@ pub fn to_value(any: &Any) -> AttributeValue {
 
 /// Converts a value of a tree to one of Yjs. Recurses: values nest no deeper than the tree that was
 /// read.
-pub fn to_any(value: &AttributeValue) -> Any {
+pub(crate) fn to_any(value: &AttributeValue) -> Any {
     match value {
         AttributeValue::Null => Any::Null,
         AttributeValue::Bool(value) => Any::Bool(*value),

@@ -27,14 +27,14 @@ pub const HELD_KEY: &str = "held";
 pub const TRASHED_BY_KEY: &str = "trashed_by";
 
 /// The member of a trashed node's `meta` that holds the label of that change, if it has one.
-pub const TRASH_LABEL_KEY: &str = "trash_label";
+pub(crate) const TRASH_LABEL_KEY: &str = "trash_label";
 
 /// The member of a trashed node's `meta` that names the step of that change, if it has one.
-pub const TRASH_STEP_KEY: &str = "trash_step";
+pub(crate) const TRASH_STEP_KEY: &str = "trash_step";
 
 /// The member of a trashed node's `meta` that holds what its remover knew of the rows at and below
 /// it ([`RowClocks`](super::RowClocks)).
-pub const TRASH_KNOWN_KEY: &str = "trash_known";
+pub(crate) const TRASH_KNOWN_KEY: &str = "trash_known";
 
 /// The member of a trashed node's `meta` that names the workspace to which it was moved.
 pub const MOVED_KEY: &str = "moved";

@@ -14,7 +14,7 @@ const MAX_LEN: usize = 16 << 10;
 
 /// The greatest clock of each client among the elements of some rows.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct RowClocks {
+pub(crate) struct RowClocks {
     by_client: BTreeMap<ClientId, u32>,
 }
 
@@ -31,7 +31,7 @@ pub struct UnknownChanges {
 
 impl UnknownChanges {
     /// Reports whether there is any.
-    pub fn any(self) -> bool {
+    pub(crate) fn any(self) -> bool {
         self.is_new || self.is_moved || self.is_edited
     }
 }
@@ -39,7 +39,7 @@ impl UnknownChanges {
 impl RowClocks {
     /// Encodes the clocks as text: `client:clock` in hexadecimal, joined by blanks. Returns `None`
     /// if that is longer than 16 KiB.
-    pub fn encode(&self) -> Option<String> {
+    pub(crate) fn encode(&self) -> Option<String> {
         let pairs = self.by_client.iter();
         let pairs: Vec<String> =
             pairs.map(|(client, clock)| format!("{:x}:{clock:x}", client.get())).collect();
@@ -48,7 +48,7 @@ impl RowClocks {
     }
 
     /// Reads what [`encode`](Self::encode) wrote; `None` if the text is no such record.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut clocks = Self::default();
         for pair in text.split_ascii_whitespace() {
             let (client, clock) = pair.split_once(':')?;

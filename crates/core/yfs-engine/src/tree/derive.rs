@@ -16,7 +16,7 @@ use super::{NodeRef, TreeIndex};
 /// The digest is BLAKE3 over `yfs folder`, the workspace, `in` or nothing for the root, the parent
 /// or nothing, and the name, each as its length in 4 little-endian bytes and its bytes; then `salt`
 /// in 4 little-endian bytes. Its first 16 bytes make the id (see [`FileId::from_bytes`]).
-pub fn derive_directory_id(
+pub(crate) fn derive_directory_id(
     workspace: &WorkspaceId,
     parent: Option<&FileId>,
     name: &NodeName,

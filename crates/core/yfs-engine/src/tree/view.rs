@@ -188,11 +188,6 @@ impl<'a> NodeRef<'a> {
         self.raw().alias()
     }
 
-    /// Returns when it was made.
-    pub fn created_at(&self) -> Millis {
-        self.raw().created_at
-    }
-
     /// Returns when it was put into the trash, if it is itself trashed.
     pub fn trashed_at(&self) -> Option<Millis> {
         self.raw().rare.as_ref()?.trashed_at

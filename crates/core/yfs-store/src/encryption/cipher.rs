@@ -8,7 +8,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::encryption::random_bytes;
 
 /// The bytes by which a sealed value is longer than the plain one.
-pub const SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
+pub(crate) const SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;

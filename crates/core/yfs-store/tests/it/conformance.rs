@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use yfs_conformance::FaultStore;
 use yfs_conformance::store as conformance;
-use yfs_store::{CompositeStore, FaultStore, MemoryStore, SqliteStore, Store};
+use yfs_store::{CompositeStore, MemoryStore, SqliteStore, Store};
 
 #[test]
 fn memory() {

@@ -22,7 +22,7 @@ use crate::{
 
 /// A compiled [`GrepQuery`].
 #[derive(Debug)]
-pub struct GrepSearcher {
+pub(crate) struct GrepSearcher {
     matcher: RegexMatcher,
     root: VPath,
     include: Vec<GlobPattern>,
@@ -43,7 +43,7 @@ pub struct GrepSearcher {
 
 /// The result of searching one file.
 #[derive(Debug)]
-pub enum SearchOutcome {
+pub(crate) enum SearchOutcome {
     /// The file is not text: it holds a NUL, and is not UTF-16.
     Binary,
     /// The matches, if there are any.
@@ -65,7 +65,7 @@ pub fn searched_text(content: &[u8]) -> Option<Cow<'_, [u8]>> {
 impl GrepSearcher {
     /// Compiles a query. `EINVAL` where a pattern is malformed or needs more than
     /// 10 MiB.
-    pub fn new(query: &GrepQuery) -> Result<Self, FsError> {
+    pub(crate) fn new(query: &GrepQuery) -> Result<Self, FsError> {
         let bad = || FsError::new(FsCode::EINVAL, Op::Grep, &query.pattern);
         let mut builder = RegexMatcherBuilder::new();
         builder
@@ -113,12 +113,12 @@ impl GrepSearcher {
     }
 
     /// Reports whether the query may include files below a directory.
-    pub fn enters(&self, path: &VPath) -> bool {
+    pub(crate) fn enters(&self, path: &VPath) -> bool {
         self.shows(path) && !self.found_by(&self.exclude, path, true)
     }
 
     /// Reports whether a walk from the root of the query finds a file and searches it.
-    pub fn reaches(&self, path: &VPath) -> bool {
+    pub(crate) fn reaches(&self, path: &VPath) -> bool {
         let above = std::iter::successors(path.parent(), VPath::parent);
         let mut directories = above.take_while(|directory| *directory != self.root);
         self.should_search(path) && directories.all(|directory| self.enters(&directory))
@@ -130,7 +130,7 @@ impl GrepSearcher {
     }
 
     /// Searches one file, whether or not the query includes it.
-    pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> SearchOutcome {
+    pub(crate) fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> SearchOutcome {
         let text = match searched_text(content) {
             Some(text) => text,
             None if self.binary => Cow::Borrowed(content),

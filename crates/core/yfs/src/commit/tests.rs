@@ -2,6 +2,7 @@
 
 use std::{cell::Cell, sync::Arc};
 
+use yfs_conformance::FaultStore;
 use yfs_engine::{
     actor::{Actor, ActorKind},
     content::{ContentDoc, RunAuthor},
@@ -10,7 +11,7 @@ use yfs_engine::{
     table::RowChanges,
     time::Millis,
 };
-use yfs_store::{DocName, FaultStore, MemoryStore, UpdateLog};
+use yfs_store::{DocName, MemoryStore, UpdateLog};
 use yfs_vfs::{FileSystem, MkdirOptions, WriteOptions};
 
 use crate::{Workspace, WorkspaceOptions, content::Updates, error::Result};

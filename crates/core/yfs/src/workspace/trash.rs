@@ -30,9 +30,6 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// How long purged objects are kept, unless the caller passes another retention.
-pub const DEFAULT_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
 /// The number of rows that are written in one transaction.
 const MAX_ROWS: usize = 1_000;
 

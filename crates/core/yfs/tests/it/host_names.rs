@@ -8,8 +8,9 @@ use crate::support::handles::{self, create, now};
 use yfs::{
     DirectoryComparison, ExportOptions, ImportOptions, ImportReport, Workspace, WorkspaceOptions,
 };
+use yfs_conformance::FaultStore;
 use yfs_engine::path::VPath;
-use yfs_store::{FaultStore, MemoryStore};
+use yfs_store::MemoryStore;
 use yfs_vfs::FileSystem as _;
 
 /// `é` as two characters: an `e` and an accent.

@@ -12,13 +12,14 @@ use crate::support::handles::{Pair, at, cat, now, put};
 use yfs::{
     Workspace, WorkspaceOptions, clock::Clock, replica::ReplicaUpdate, workspace::parked::MAX_WAIT,
 };
+use yfs_conformance::FaultStore;
 use yfs_engine::{
     content::{ContentDoc, RunAuthor},
     gate::GateLimits,
     id::{ClientId, FileId},
     time::Millis,
 };
-use yfs_store::{FaultStore, MemoryStore};
+use yfs_store::MemoryStore;
 use yfs_vfs::FileSystem;
 
 fn id_of(workspace: &Workspace, path: &str) -> FileId {

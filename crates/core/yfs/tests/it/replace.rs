@@ -10,13 +10,14 @@ use crate::support::handles::{
 };
 use expect_test::expect;
 use yfs::{Workspace, WorkspaceOptions, workspace::conflicts::ConflictKind};
+use yfs_conformance::{FaultStore, StoreFault};
 use yfs_engine::{
     content::{ContentDoc, RunAuthor},
     gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
-use yfs_store::{FaultStore, MemoryStore, StoreError, StoreFault};
+use yfs_store::{MemoryStore, StoreError};
 use yfs_vfs::{
     ChangeCursor, ChangesOptions, CopyOptions, FileSystem, FsCode, FsError, MoveOptions,
     RemoveOptions, WriteOptions,

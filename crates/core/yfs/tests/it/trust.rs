@@ -16,6 +16,7 @@ use yfs::{
     Workspace, WorkspaceError, WorkspaceOptions, replica::ReplicaUpdate,
     workspace::redact::RedactionScope,
 };
+use yfs_conformance::{FaultStore, StoreFault};
 use yfs_engine::{
     Any,
     content::{ContentDoc, RunAuthor},
@@ -24,9 +25,7 @@ use yfs_engine::{
     id::{ClientId, FileId, ItemId},
     time::Millis,
 };
-use yfs_store::{
-    DocName, FaultStore, MemoryStore, SqliteStore, Store, StoreError, StoreFault, UpdateLog,
-};
+use yfs_store::{DocName, MemoryStore, SqliteStore, Store, StoreError, UpdateLog};
 use yfs_vfs::{
     CopyOptions, CreateMode, FileSystem, FsCode, FsError, MkdirOptions, MoveOptions, RemoveOptions,
     VersionBase, VersionToken, WriteOptions,

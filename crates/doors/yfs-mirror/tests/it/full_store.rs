@@ -3,7 +3,8 @@
 use std::{fs, sync::Arc};
 
 use yfs::{Workspace, WorkspaceOptions};
-use yfs_store::{FaultStore, MemoryStore, StoreError, StoreFault};
+use yfs_conformance::{FaultStore, StoreFault};
+use yfs_store::{MemoryStore, StoreError};
 
 use crate::support::Pair;
 

@@ -47,12 +47,12 @@ impl AccessGrant {
     }
 
     /// Reports whether its holder has no name yet: the link was made for no particular person.
-    pub fn is_unnamed(&self) -> bool {
+    pub(crate) fn is_unnamed(&self) -> bool {
         self.actor.kind == ActorKind::Human && ["", UNNAMED].contains(&self.actor.name.as_str())
     }
 
     /// Reports whether it was derived from another grant, with which it is revoked.
-    pub fn is_derived_from(&self, id: &str) -> bool {
+    pub(crate) fn is_derived_from(&self, id: &str) -> bool {
         self.id.strip_prefix(id).is_some_and(|rest| rest.starts_with('.'))
     }
 

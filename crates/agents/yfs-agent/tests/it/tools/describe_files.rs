@@ -11,9 +11,10 @@ use yfs_agent::{
     permissions::{AccessKind, PermissionRule, PermissionRules, PermittedFs, RuleMode},
 };
 use yfs_agent_workspace::session_over;
+use yfs_conformance::{FsFault, fault_fs};
 use yfs_store::MemoryStore;
 use yfs_types::path::VPath;
-use yfs_vfs::{FaultFs, FileSystem, FileSystemExt, FsCode, FsFault, MemoryFs, Op};
+use yfs_vfs::{FileSystem, FileSystemExt, FsCode, MemoryFs, Op};
 
 use crate::support::fixture::{ToolFixture, agent};
 
@@ -161,14 +162,14 @@ async fn statistics_that_another_agent_made_are_not_given_to_one_that_may_not_re
 
 #[tokio::test]
 async fn statistics_are_kept_until_the_file_changes() {
-    let fs = Arc::new(FaultFs::wrap(Arc::new(MemoryFs::new())));
+    let fs = Arc::new(fault_fs(Arc::new(MemoryFs::new())));
     fill(&*fs).await;
     let fixture = ToolFixture::over(fs.clone(), &[ToolVocabulary::Beyond]);
     let first = fixture.run(r#"context {"paths": ["/notes"]}"#).await;
     assert!(first.contains("Measure the tide"), "{first}");
     // From now on nothing can be read, but all can be listed.
     for op in [Op::Open, Op::Read] {
-        fs.inject(FsFault::every(op, FsCode::EIO));
+        fs.guard().inject(FsFault::every(op, FsCode::EIO));
     }
     assert_eq!(fixture.run(r#"context {"paths": ["/notes"]}"#).await, first);
     assert!(!fixture.run(r#"file_stats {"path": "/notes/plan.md"}"#).await.contains('!'));

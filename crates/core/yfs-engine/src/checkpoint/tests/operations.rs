@@ -177,7 +177,14 @@ impl Operation {
         Some(match self.kind {
             OperationKind::CreateFile | OperationKind::MakeDirectory => self.plan_new(main, &one),
             OperationKind::Link => {
-                shown(ops::plan_symlink(tree, &one, two.as_ref(), own, now), |writes| writes)
+                let options = ops::CreateOptions { create_new: true, ..Default::default() };
+                let plan = ops::plan_create_file(tree, &one, own, now, options);
+                shown(plan, |mut plan| {
+                    if let Some(RowWrite::Create { row, .. }) = plan.writes.last_mut() {
+                        row.link = Some(two.as_ref().into());
+                    }
+                    plan.writes
+                })
             }
             OperationKind::Move => {
                 let options = ops::RenameOptions { replace: true, parents: flag };

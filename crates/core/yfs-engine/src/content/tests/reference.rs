@@ -7,7 +7,7 @@ use yrs::{
     XmlFragmentPrelim, XmlTextPrelim,
 };
 
-use super::super::{ContentDoc, ImportedReference, ReferenceContent, RunAuthor, import_reference};
+use super::super::{ContentDoc, ReferenceContent, RunAuthor};
 use crate::{
     actor::{Actor, ActorKind},
     gate::{GateLimits, UpdateSource},
@@ -68,10 +68,6 @@ fn check(state: &[u8], kind: ContentRoot, text: &str) {
     assert_eq!((doc.text(), doc.conversion().current_root()), (text.to_owned(), kind));
     assert!(!doc.conversion().needs_conversion() && !doc.conversion().needs_repair());
     assert_eq!(open(&doc.gate().encode_state(), kind).text(), text);
-    let client = ClientId::new(9).expect("53 bits");
-    let imported = import_reference(state, &id(), kind, client, &author());
-    let Ok(ImportedReference::Document(Some(update))) = imported else { panic!("{imported:?}") };
-    assert_eq!(open(&update, kind).text(), text);
 }
 
 #[test]
@@ -126,7 +122,4 @@ fn bytes_of_a_timeline_are_reported() {
     let doc = open(&state, ContentRoot::Text);
     assert_eq!(doc.reference().read(), Some(ReferenceContent::Bytes(vec![0xff, 0, 1])));
     assert!(!doc.conversion().needs_conversion());
-    let client = ClientId::new(9).expect("53 bits");
-    let imported = import_reference(&state, &id(), ContentRoot::Text, client, &author());
-    assert_eq!(imported, Ok(ImportedReference::Bytes(vec![0xff, 0, 1])));
 }

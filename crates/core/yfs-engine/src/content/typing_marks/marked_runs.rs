@@ -6,7 +6,7 @@ use super::super::RunAuthor;
 use crate::{actor::Actor, time::Millis};
 
 /// The greatest length of a run of typing, in milliseconds.
-pub const MAX_RUN_MS: i64 = 5 * 60 * 1000;
+pub(crate) const MAX_RUN_MS: i64 = 5 * 60 * 1000;
 
 /// The least length of a run of typing that another editor's typing ends, in milliseconds.
 const MIN_RUN_MS: i64 = 10 * 1000;

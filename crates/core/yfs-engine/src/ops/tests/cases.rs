@@ -71,7 +71,7 @@ fn names_that_are_too_long_are_refused() {
     let (fits, long) = ("n".repeat(255), "n".repeat(256));
     let mut table = Table::new("");
     assert!(table.plan(&format!("create /{fits}")).is_ok());
-    for command in ["create", "mkdir", "mkdir -p", "ln x", "create -p /a"] {
+    for command in ["create", "mkdir", "mkdir -p", "create -p /a"] {
         let code = table
             .plan(&format!("{command} /{long}").replace("/a /", "/a/"))
             .map_err(|error| error.code);
@@ -626,32 +626,6 @@ fn copies_keep_display_names() {
             /e/_invalid~c
             /e/x (1).md
             /e/x.md"#]],
-    );
-}
-
-#[test]
-fn links_are_made() {
-    check(
-        TREE,
-        &[
-            "ln d /new",
-            "ln no /d/new",
-            "ln d /g",
-            "ln d /to_no",
-            "ln EMPTY /new",
-            "ln LONG /new",
-            "ln NUL /new",
-            "ln d /no/new",
-        ],
-        expect![[r#"
-            ln d /new: File new1 "new" in / -> d
-            ln no /d/new: File new1 "new" in d -> no
-            ln d /g: file exists: /g
-            ln d /to_no: file exists: /to_no
-            ln EMPTY /new: no such file or directory: /new
-            ln LONG /new: name too long: /new
-            ln NUL /new: invalid argument, invalid link target: /new
-            ln d /no/new: no such file or directory: /no"#]],
     );
 }
 

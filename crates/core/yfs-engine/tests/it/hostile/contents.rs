@@ -302,7 +302,6 @@ fn read_all(doc: &mut ContentDoc) {
         let _reference = (doc.reference().read(), doc.reference().read_later());
         for root in ["text", "richtext", "content", "timeline", "app"] {
             let _text = doc.reference().read_named(root);
-            let _living = doc.gate().living_in(&[root]);
         }
         let _repaired = doc.repaired().map(|repaired| repaired.map(|repaired| repaired.text()));
         let _converted = doc.convert();

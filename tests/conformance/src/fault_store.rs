@@ -14,21 +14,27 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use yfs_store::{
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, Cipher,
+    CompactionOutcome, DocFact, DocHead, DocHistory, DocName, DocStats, Durability, HandleOrigin,
+    KeyKind, LocalState, LogRecord, MergeFn, ParkedNote, QuarantinedUpdate, SealedDirectory, Seq,
+    Store, StoreError, StoreStats, StoredDocument, TailPage, UnlockKey, UpdateLog, WriterClaim,
+};
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use crate::{
-    AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
-    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
-    ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
-    UpdateLog, WriterClaim,
-    encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey},
-    forward::forward_to,
-};
+/// Implements methods by calls of the store below.
+macro_rules! forward_to_store {
+    ($(fn $name:ident(&self $(, $arg:ident: $type:ty)* $(,)?) $(-> $result:ty)?;)*) => {
+        $(fn $name(&self $(, $arg: $type)*) $(-> $result)? {
+            self.below.$name($($arg),*)
+        })*
+    };
+}
 
 /// A store that fails on demand.
 ///
 /// A call that is made to fail does not reach the store below. For power cuts, see
-/// [`MemoryStore::with_power_cuts`](crate::MemoryStore::with_power_cuts).
+/// [`MemoryStore::with_power_cuts`](yfs_store::MemoryStore::with_power_cuts).
 #[derive(Debug)]
 pub struct FaultStore {
     below: Arc<dyn Store>,
@@ -118,8 +124,7 @@ impl FaultStore {
 }
 
 impl UpdateLog for FaultStore {
-    forward_to! {
-        below:
+    forward_to_store! {
         fn origin(&self) -> HandleOrigin;
         fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError>;
         fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError>;
@@ -135,7 +140,7 @@ impl UpdateLog for FaultStore {
 
     fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
         self.apply_fault(StoreFault::Append)?;
-        if batch.durability == crate::Durability::Synced {
+        if batch.durability == Durability::Synced {
             self.apply_fault(StoreFault::Flush)?;
         }
         let appended = self.below.append(batch)?;
@@ -191,8 +196,7 @@ impl UpdateLog for FaultStore {
 }
 
 impl BlobStore for FaultStore {
-    forward_to! {
-        below:
+    forward_to_store! {
         fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError>;
         fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError>;
         fn blob_mark(&self) -> Result<BlobMark, StoreError>;
@@ -223,8 +227,7 @@ impl BlobStore for FaultStore {
 }
 
 impl LocalState for FaultStore {
-    forward_to! {
-        below:
+    forward_to_store! {
         fn quarantine(
             &self, doc: &DocName, update: &[u8], reason: &str, at: Millis,
         ) -> Result<(), StoreError>;
@@ -251,8 +254,7 @@ impl LocalState for FaultStore {
 }
 
 impl Store for FaultStore {
-    forward_to! {
-        below:
+    forward_to_store! {
         fn stats(&self) -> Result<StoreStats, StoreError>;
         fn key_kind(&self) -> Result<Option<KeyKind>, StoreError>;
         fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError>;

@@ -5,14 +5,12 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::time;
-
-use crate::{
-    error::{FsCode, FsError, Op},
-    file_system::FileSystem,
+use yfs_vfs::{
+    FileSystem, FsCode, FsError, Op,
     guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
 
-/// A filesystem that fails on demand. See [`FaultFs::inject`].
+/// A filesystem that fails on demand. Its [`guard`](GuardedFs::guard) takes the faults.
 pub type FaultFs = GuardedFs<FaultSchedule>;
 
 /// One injected fault.
@@ -66,29 +64,27 @@ impl FsFault {
     }
 }
 
-impl FaultFs {
-    /// Wraps a filesystem, without faults.
-    pub fn wrap(inner: Arc<dyn FileSystem>) -> Self {
-        Self::new(inner, FaultSchedule::default())
-    }
+/// Wraps a filesystem, without faults.
+pub fn fault_fs(inner: Arc<dyn FileSystem>) -> FaultFs {
+    GuardedFs::new(inner, FaultSchedule::default())
+}
 
+impl FaultSchedule {
     /// Adds a fault. If several match one call, the first applies.
     pub fn inject(&self, fault: FsFault) {
-        self.guard().state.lock().faults.push(fault);
+        self.state.lock().faults.push(fault);
     }
 
     /// Removes all faults.
     pub fn clear_faults(&self) {
-        self.guard().state.lock().faults.clear();
+        self.state.lock().faults.clear();
     }
 
     /// Returns the calls so far, including those that failed.
     pub fn calls(&self) -> Vec<Op> {
-        self.guard().state.lock().calls.clone()
+        self.state.lock().calls.clone()
     }
-}
 
-impl FaultSchedule {
     /// Records a call, and returns the fault that applies to it.
     fn next_fault(&self, op: Op) -> Option<FsFault> {
         let mut state = self.state.lock();

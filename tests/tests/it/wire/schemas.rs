@@ -1,12 +1,11 @@
-//! Descriptions of the types: JSON Schema for OpenAPI, and TypeScript.
+//! Descriptions of the types of `yfs-wire`: JSON Schema for OpenAPI, and TypeScript.
 
 use std::fmt::Write as _;
 
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};
 use ts_rs::{Config, TS};
-
-use crate::*;
+use yfs_wire::*;
 
 /// The first lines of the TypeScript file.
 const TYPESCRIPT_HEADER: &str = "\
@@ -16,7 +15,7 @@ const TYPESCRIPT_HEADER: &str = "\
 
 /// Returns the schemas of the HTTP interface: the member `components.schemas` of its OpenAPI
 /// document.
-pub fn openapi_schemas() -> Map<String, Value> {
+pub(super) fn openapi_schemas() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -93,7 +92,7 @@ fn add<T: JsonSchema>(generator: &mut SchemaGenerator) {
 }
 
 /// Returns the TypeScript declarations of the types that the Node package exchanges.
-pub fn typescript() -> String {
+pub(super) fn typescript() -> String {
     let mut text = TYPESCRIPT_HEADER.to_owned();
     declare::<UnixMillis>(&mut text);
     declare::<NodeKindJson>(&mut text);
