@@ -2,8 +2,8 @@
 //! [`FileSystem`](yfs_vfs::FileSystem),
 //! [`store`] for each [`Store`](yfs_store::Store).
 //!
-//! The tests of an implementation call them. [`FaultStore`] and [`FaultFs`] fail on demand, for tests
-//! of code that uses a store or a filesystem.
+//! The tests of an implementation call them. [`FaultStore`] and [`FaultFs`] fail on demand, for
+//! tests of code that uses a store or a filesystem.
 
 mod fault_fs;
 mod fault_store;

@@ -11,7 +11,12 @@ const { PICTURES } = process.env
 const LINKING = {
   'wiki.md': '# Wiki\n\nFirst.\n\nSee [[the plan|it]], not `[[the plan]]`.\n',
   'notes/beside.md': 'A [link](The%20plan.md#part) and\n[another](<The plan.md> "T") here.\n',
-  'notes/deep/below.md': `${'word '.repeat(300)}[up](../The%20plan.md) end.\n\n[p]: /notes/The%20plan.md\n`,
+  'notes/deep/below.md': [
+    `${'word '.repeat(300)}[up](../The%20plan.md) end.`,
+    '',
+    '[p]: /notes/The%20plan.md',
+    '',
+  ].join('\n'),
   'other/elsewhere.md': 'To [its own](The%20plan.md).\n',
   'other/The plan.md': 'Another plan.\n',
   'code.txt': '[[the plan]]\n',

@@ -47,6 +47,7 @@ mod item_spans;
 mod label;
 mod last_run;
 mod log;
+mod logged_run;
 mod merge_marks;
 mod mixed_words;
 mod moved_words;

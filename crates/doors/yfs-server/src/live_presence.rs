@@ -132,7 +132,8 @@ impl LivePresence {
         Some(client)
     }
 
-    /// Reports whether a run of an agent is newer than what is known of it, as far as that is known.
+    /// Reports whether a run of an agent is newer than what is known of it, as far as that is
+    /// known.
     fn is_news(&self, key: &str, written: &WrittenRun) -> bool {
         let sessions = self.sessions.lock();
         let known = sessions.get(key).and_then(|session| session.newest.as_ref());

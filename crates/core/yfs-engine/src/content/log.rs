@@ -22,7 +22,7 @@ use yrs::{Any, Number};
 
 use super::{
     ContentError, MAX_LABEL_LEN,
-    last_run::{LoggedRun, keep_last},
+    logged_run::{LoggedRun, keep_last},
     note::{StateNote, StateNotes},
     replica::{ContentReplica, LocalChange},
     rule_client::is_rule_client,

@@ -123,8 +123,8 @@ impl Documents<'_> {
         Ok(self.state.texts.read_to_keep(self.state, &id)?.content)
     }
 
-    /// Returns the last run of each author whose runs are wanted in the text of a file, and where it
-    /// ended. The document does not stay in memory if it was not there.
+    /// Returns the last run of each author whose runs are wanted in the text of a file, and where
+    /// it ended. The document does not stay in memory if it was not there.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Documents<'_> {
         id: &FileId,
         is_wanted: impl Fn(&RunAuthor) -> bool,
     ) -> Result<Vec<LastRun>> {
-        self.state.documents.read_once(id, |loaded| loaded.doc.last_runs(is_wanted))
+        self.state.documents.read_once(id, |loaded| LastRun::of_each(&loaded.doc, is_wanted))
     }
 
     pub(crate) fn workspace(&self) -> Workspace {

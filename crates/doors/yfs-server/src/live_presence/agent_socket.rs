@@ -1,8 +1,8 @@
 //! What agents of other processes read: `yfs mcp` and `yfs tool` beside a server.
 //!
-//! Each server has a socket for datagrams in the directory `live.sockets` beside the store, with mode 0600,
-//! while a page is open. A process with an agent sends to all of them which file it reads. Nothing
-//! of it is stored, and without a socket there is nothing to send.
+//! Each server has a socket for datagrams in the directory `live.sockets` beside the store, with
+//! mode 0600, while a page is open. A process with an agent sends to all of them which file it
+//! reads. Nothing of it is stored, and without a socket there is nothing to send.
 //!
 //! A datagram is JSON: `{"workspace": …, "actor": …, "open": …, "writes": …}`.
 

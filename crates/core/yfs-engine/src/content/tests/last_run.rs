@@ -2,14 +2,14 @@
 
 use super::{at, client, doc, doc_with, raw, replica};
 use crate::{
-    content::{ContentDoc, RunAuthor},
+    content::{ContentDoc, LastRun, RunAuthor},
     gate::UpdateSource,
     kind::{ContentRoot, SchemaProfile},
 };
 
 /// Returns the text with a mark at the end of the last run of an actor.
 fn marked(doc: &mut ContentDoc, name: &str) -> Option<String> {
-    let runs = doc.last_runs(|author| *author.actor.name == *name);
+    let runs = LastRun::of_each(doc, |author| *author.actor.name == *name);
     let place = runs.first()?.place.clone()?;
     let offset = doc.resolve(&place).unwrap().offset;
     let mut text = doc.text();
@@ -18,7 +18,7 @@ fn marked(doc: &mut ContentDoc, name: &str) -> Option<String> {
 }
 
 fn edit(doc: &mut ContentDoc, old: &str, new: &str, by: &RunAuthor) {
-    let _ = doc.edit(old, new, false, by).unwrap();
+    drop(doc.edit(old, new, false, by).unwrap());
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_end_of_a_run_that_only_deletes_is_where_it_deleted() {
 #[test]
 fn records_in_other_roots_are_no_place() {
     let mut doc = doc_with(1, "one\n");
-    let _ = doc.append("two\n", &at("scout", 1)).unwrap();
+    drop(doc.append("two\n", &at("scout", 1)).unwrap());
     doc.edit_registers().add_label("draft", None, &at("scout", 2)).unwrap();
     assert_eq!(marked(&mut doc, "scout").as_deref(), Some("one\ntwo\n|"));
 }
@@ -57,17 +57,17 @@ fn the_place_in_rich_text_is_in_its_words() {
     let mut doc = doc(1);
     doc.set_kind(ContentRoot::Rich(SchemaProfile::Gfm));
     let text = "# Plan\n\nListen to users.\n\n- one\n- two\n";
-    let _ = doc.write(text, None, &at("first", 0)).unwrap();
+    drop(doc.write(text, None, &at("first", 0)).unwrap());
     let changed = text.replace("users", "customers");
-    let _ = doc.write(&changed, None, &at("scout", 1)).unwrap();
+    drop(doc.write(&changed, None, &at("scout", 1)).unwrap());
     let expected = changed.replace("customers", "customers|");
     assert_eq!(marked(&mut doc, "scout").as_deref(), Some(&*expected));
     // A new block.
     let longer = format!("{changed}- three\n");
-    let _ = doc.write(&longer, None, &at("planner", 2)).unwrap();
+    drop(doc.write(&longer, None, &at("planner", 2)).unwrap());
     assert_eq!(marked(&mut doc, "planner").as_deref(), Some(&*longer.replace("three", "three|")));
     // Front matter is in a root of its own, and no place in the text.
-    let _ = doc.write(&format!("---\na: 1\n---\n{longer}"), None, &at("tagger", 3)).unwrap();
+    drop(doc.write(&format!("---\na: 1\n---\n{longer}"), None, &at("tagger", 3)).unwrap());
     assert_eq!(marked(&mut doc, "tagger"), None);
 }
 
