@@ -2,8 +2,8 @@
 // phone. Two runs on one machine give the same pixels: times, names and carets stand still. What
 // differs from the picture of the last run is listed with the number of its pixels, and written.
 //
-// Arguments: the directory of the pictures, the one of the fixtures, and perhaps states or pictures. With
-// `--compare`, nothing is written, and the exit code is 1 if a picture differs.
+// Arguments: the directory of the pictures, the one of the fixtures, and perhaps states or pictures.
+// With `--compare`, nothing is written, and the exit code is 1 if a picture differs.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -69,12 +69,25 @@ async function freeze(context) {
     }
   }, NOW)
   await context.route(/\/api\/(log|versions|trash|tokens|links|blame)/, async (route) => {
-    const response = await route.fetch()
+    const url = new URL(route.request().url())
+    const limit = Number(url.searchParams.get('limit') ?? Infinity)
+    // Files that were imported at once have no order.
+    if (url.pathname === '/api/log') url.searchParams.set('limit', '1000')
+    const response = await route.fetch({ url: url.href })
     const isJson = response.headers()['content-type']?.includes('json')
     if (!response.ok() || !isJson) return route.fulfill({ response })
+    const json = await response.json()
+    if (url.pathname === '/api/log') json.entries = orderImports(json.entries).slice(0, limit)
     const isLater = (time) => time > Date.now() + DAY / 2
-    await route.fulfill({ response, json: fixTimes(await response.json(), isLater) })
+    await route.fulfill({ response, json: fixTimes(json, isLater) })
   })
+}
+
+/** Puts what was imported at once behind the rest, in the order of the paths. */
+function orderImports(entries) {
+  const isImport = ({ label }) => label?.startsWith('import ')
+  const imports = entries.filter(isImport).sort((a, b) => (a.path < b.path ? -1 : 1))
+  return [...entries.filter((entry) => !isImport(entry)), ...imports]
 }
 
 /** Counts in the page how many pixels of two pictures differ. */

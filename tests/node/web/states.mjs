@@ -304,6 +304,11 @@ export async function enterStates(stage) {
   const token = async (...args) => (await stage.yfs('--quiet', 'token', 'new', ...args)).trim()
   stage.emptyToken = await token('--path', '/drafts', '--for', 'human:ines')
   await token('--path', '/runbooks', '--read', '--for', 'human:joris')
+  // The last state edits it, and is shown again on the next page.
+  const ana = ['--actor', 'human:Ana']
+  await stage.yfs('append', '/examples/harmonic.rs', '--content', '// The end.\n', ...ana)
+  // Ines was here, whichever states are shown.
+  await stage.fetch('/api/tree', { headers: { Authorization: `Bearer ${stage.emptyToken}` } })
 }
 
 /** The connection of each page to the server, which can be cut. */
