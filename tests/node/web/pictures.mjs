@@ -35,7 +35,12 @@ const NOTEBOOK = {
         { output_type: 'stream', name: 'stderr', text: ['careful\n'] },
         output({ 'image/png': DOT, 'text/plain': 'a dot' }),
         output({
-          'text/html': `<style>*{color:red}</style><table style="position:fixed" onclick="window.hacked=3"><tr><td colspan="2">A cell</td></tr></table>${ATTACK}<a href="javascript:window.hacked=4">here</a>`,
+          'text/html': [
+            '<style>*{color:red}</style>',
+            '<table style="position:fixed" onclick="window.hacked=3">',
+            '<tr><td colspan="2">A cell</td></tr></table>',
+            `${ATTACK}<a href="javascript:window.hacked=4">here</a>`,
+          ].join(''),
         }),
         output({ 'text/html': `<script>draw()</script>`, 'text/plain': 'Figure(1)' }),
         output({ 'application/vnd.x+json': {} }),

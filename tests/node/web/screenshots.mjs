@@ -2,8 +2,8 @@
 // phone. Two runs on one machine give the same pixels: times, names and carets stand still. What
 // differs from the picture of the last run is listed with the number of its pixels, and written.
 //
-// Arguments: the directory of the pictures, the one of the fixtures, and perhaps states or pictures.
-// With `--compare`, nothing is written, and the exit code is 1 if a picture differs.
+// Arguments: the directory of the pictures, the one of the fixtures, and perhaps states or
+// pictures. With `--compare`, nothing is written, and the exit code is 1 if a picture differs.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -9,7 +9,7 @@ import { shows } from './one_file.mjs'
 const BLOCKS = `# Surge, in one page
 
 > [!WARNING]
-> A level above the mark of the harbour closes the gate. Nobody opens it by hand.
+> A level above the mark of the harbour closes the gate. It is never opened by hand.
 
 The surge is what the tide does not explain, $s = h - Z_0$:
 
