@@ -7,7 +7,6 @@ import './look/controls.css'
 import { Session } from './session/workspace'
 import { App } from './shell/app'
 import './shell/app.css'
-import { Entrance } from './shell/entrance'
 import { applyLook } from './settings/settings'
 
 applyLook()
@@ -21,5 +20,6 @@ try {
   const [session] = await Promise.all([Session.open(), loadLanguage()])
   render(<App session={session} />, root)
 } catch (failure) {
+  const { Entrance } = await import('./shell/entrance')
   render(<Entrance failure={failure as Error} />, root)
 }

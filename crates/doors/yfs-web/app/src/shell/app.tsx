@@ -11,8 +11,8 @@ import { ConnectionBanner } from './connection_banner'
 import { DocumentHead } from './document_head'
 import { EditorPane } from './editor_pane'
 import { Home } from './home'
+import { lazily } from './lazily'
 import { message } from './message'
-import { MissingFile } from './missing_file'
 import { OpenPanel } from './panels'
 import { Sidebar } from './sidebar'
 import {
@@ -27,6 +27,8 @@ import {
   showsDrawer,
   type Panel,
 } from './view_state'
+
+const MissingFile = lazily(async () => (await import('./missing_file')).MissingFile)
 
 /** What an editor asks to open. */
 interface OpenPathDetail {
