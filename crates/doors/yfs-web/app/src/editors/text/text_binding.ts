@@ -68,6 +68,9 @@ interface StackItemEvent {
 /** The ends of a selection, as places in the text. */
 type SelectedPlaces = [Y.RelativePosition, Y.RelativePosition]
 
+/** What is undone alone, however soon it followed another change. */
+const STEPS = ['revert', 'input.replace']
+
 class BoundView {
   /** The selection before the change that is being written: undo goes back to it. */
   private selectedBefore: SelectedPlaces | null = null
@@ -84,11 +87,14 @@ class BoundView {
   }
 
   update({ transactions }: ViewUpdate): void {
-    const { text } = this.binding
+    const { text, undoManager } = this.binding
     for (const tr of transactions) {
       if (!tr.docChanged || tr.annotation(sharedEnds) !== undefined) continue
       this.selectedBefore = this.placesOf(tr.startState)
+      const isStep = STEPS.some((event) => tr.isUserEvent(event))
+      if (isStep) undoManager.stopCapturing()
       text.doc!.transact(() => writeChanges(text, tr), this.binding)
+      if (isStep) undoManager.stopCapturing()
     }
   }
 
