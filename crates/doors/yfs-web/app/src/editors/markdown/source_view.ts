@@ -104,7 +104,7 @@ export async function mountSourceView(options: SourceOptions): Promise<SourceEdi
     savedState: sync.state,
     focus: () => view.focus(),
     reveal: (line, column) => revealLine(view, view.state.field(lineEnds).lineOf(line), column),
-    symbols: () => symbolsOf(view),
+    symbols: () => language.loaded.then(() => symbolsOf(view)),
     rename: (name) => void language.load(view, name),
     setReadOnly: (value) => view.dispatch({ effects: access.reconfigure(accessOf(value)) }),
     destroy: () => {

@@ -113,8 +113,16 @@ export class LanguageSlot {
     return this.slot.of([])
   }
 
+  /** Ends when the language of the last name is here, if there is one. */
+  loaded: Promise<void> = Promise.resolve()
+
   /** Loads the language that a file name implies. */
-  async load(view: EditorView, name: string): Promise<void> {
+  load(view: EditorView, name: string): Promise<void> {
+    this.loaded = this.read(view, name)
+    return this.loaded
+  }
+
+  private async read(view: EditorView, name: string): Promise<void> {
     this.name = name
     const language = LanguageDescription.matchFilename(languages, name)
     const support = language === null ? [] : await language.load().catch(() => [])

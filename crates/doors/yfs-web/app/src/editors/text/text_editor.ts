@@ -92,7 +92,7 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
       revealLine(view, view.state.field(lineEnds).lineOf(line), column)
     },
     actions: () => changed.actions(view),
-    symbols: () => symbolsOf(view),
+    symbols: () => language.loaded.then(() => symbolsOf(view)),
     rename: (newName) => {
       if (!isLarge) void language.load(view, newName)
       status.rename(newName, view)
