@@ -1,6 +1,6 @@
 // Writes the names of the files of a bundle into its service worker, which fetches them, so that
-// the page works without its server. What only diagrams and formulas need is left out: it is most of
-// the bundle, and a page without it shows their sources.
+// the page works without its server. What only diagrams and formulas need is left out: it is most
+// of the bundle, and a page without it shows their sources.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

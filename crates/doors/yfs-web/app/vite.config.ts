@@ -31,6 +31,8 @@ export default defineConfig(({ mode }) => {
         output: {
           // The browser compares the worker with the one that it has by its address.
           entryFileNames: ({ name }) => (name === 'sw' ? 'sw.js' : 'assets/[name]-[hash].js'),
+          // What each page needs at once is one file: small ones compress worse.
+          codeSplitting: { groups: [{ name: 'base', test: /src\/(?:session|look)\/.*\.tsx?$/ }] },
         },
       },
     },

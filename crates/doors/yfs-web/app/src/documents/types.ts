@@ -12,6 +12,8 @@ export interface FileRow {
   parentId: string | null
   type: 'file' | 'folder'
   size: number
+  /** When the content changed last, in milliseconds since 1970. */
+  updatedAt: number
   trashedAt: number | null
   blob?: { hash: string; size: number } | null
   link?: string | null

@@ -5,6 +5,7 @@ import { render } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { IconNode } from 'lucide'
 import { Icon } from './icon'
+import { isRightToLeft, moveTo } from './place'
 import './menu.css'
 
 export interface MenuItem {
@@ -29,8 +30,6 @@ export interface MenuPlace {
   isEnd?: boolean
 }
 
-/** The space between a menu and the edge of the window, in CSS pixels. */
-const EDGE = 8
 /** The space between a menu and what opens it. */
 const GAP = 4
 
@@ -40,10 +39,7 @@ function Menu(props: { label: string; items: MenuItems; at: MenuPlace; onClose: 
   useLayoutEffect(() => {
     const element = list.current!
     element.showPopover()
-    const { width, height } = element.getBoundingClientRect()
-    const left = at.isEnd === true ? at.left - width : at.left
-    element.style.left = `${Math.max(EDGE, Math.min(left, innerWidth - width - EDGE))}px`
-    element.style.top = `${Math.max(EDGE, Math.min(at.top, innerHeight - height - EDGE))}px`
+    moveTo(element, at.isEnd === true ? at.left - element.offsetWidth : at.left, at.top)
     element.querySelector<HTMLElement>('[role^="menuitem"]')?.focus()
   }, [])
   const onKeyDown = (event: KeyboardEvent) => {
@@ -127,8 +123,8 @@ export function openMenu(label: string, items: MenuItems, at: MenuPlace): void {
 /** Returns the place of a menu below an element: both begin at the same edge. */
 export function placeBelow(element: Element): MenuPlace {
   const { left, right, bottom } = element.getBoundingClientRect()
-  const isRightToLeft = getComputedStyle(element).direction === 'rtl'
-  return { left: isRightToLeft ? right : left, top: bottom + GAP, isEnd: isRightToLeft }
+  const isEnd = isRightToLeft(element)
+  return { left: isEnd ? right : left, top: bottom + GAP, isEnd }
 }
 
 /** Opens a menu below the element that was clicked. */

@@ -69,7 +69,16 @@ function followCaret(session: Session, id: string, key: string): () => void {
     if (isOver) return
     const pool = documentPool(session)
     const document = pool.acquire(id)
-    const onChange = () => setTimeout(() => !isOver && showCaret(document, key))
+    let isDue = false
+    // What comes at once moves the view once.
+    const onChange = () => {
+      if (isDue) return
+      isDue = true
+      setTimeout(() => {
+        isDue = false
+        if (!isOver) showCaret(document, key)
+      })
+    }
     document.awareness.on('change', onChange)
     // What was written may arrive after the place where it ended.
     document.doc.on('update', onChange)

@@ -50,6 +50,7 @@ export function rowsOfListing(entries: readonly TreeEntry[]): Map<string, FileRo
       parentId: ids.get(path.slice(0, slash)) ?? null,
       type: kind === 'directory' ? 'folder' : 'file',
       size,
+      updatedAt: mtime,
       trashedAt: null,
     }
     // The hash of a blob is not listed; what changes with it is enough to show the new one.

@@ -1,5 +1,6 @@
 // The keys of the tree: those of VS Code, and of the ARIA Authoring Practices, pattern "Tree View".
 
+import { isRightToLeft } from '../look/place'
 import type { Session } from '../session/workspace'
 import {
   duplicateSelected,
@@ -83,8 +84,7 @@ export function treeKeys(options: TreeKeysOptions): (event: KeyboardEvent) => vo
     const row = list[at]
     if (row === undefined) return
     const isDirectory = row.entry.kind === 'directory'
-    const isInward =
-      (event.key === 'ArrowRight') === (getComputedStyle(document.body).direction !== 'rtl')
+    const isInward = (event.key === 'ArrowRight') === !isRightToLeft(document.body)
     if (isInward && isDirectory) {
       if (row.isExpanded) go(list, at + 1, event)
       else setExpanded(row.entry.path, true)

@@ -6,6 +6,7 @@ import { Ellipsis, Star, X } from 'lucide'
 import { t } from '../language/translate'
 import { Icon } from '../look/icon'
 import { placeBelow } from '../look/menu'
+import { isRightToLeft } from '../look/place'
 import type { Session } from '../session/workspace'
 import { report } from '../shell/message'
 import { favorites, loadFavorites, setFavorites } from './favorites'
@@ -107,7 +108,6 @@ if (kept > 0) setWidth(kept)
 /** The edge of the sidebar, which is dragged, or moved by arrow keys. */
 export function SidebarEdge() {
   const widthOf = (edge: Element) => edge.parentElement!.getBoundingClientRect().width
-  const isRightToLeft = () => getComputedStyle(document.body).direction === 'rtl'
   return (
     <div
       class="sidebar-edge"
@@ -130,10 +130,10 @@ export function SidebarEdge() {
         const edge = event.currentTarget
         if (!edge.hasPointerCapture(event.pointerId)) return
         const { left, right } = edge.parentElement!.getBoundingClientRect()
-        setWidth(isRightToLeft() ? right - event.clientX : event.clientX - left)
+        setWidth(isRightToLeft(edge) ? right - event.clientX : event.clientX - left)
       }}
       onKeyDown={(event) => {
-        const outward = isRightToLeft() ? 'ArrowLeft' : 'ArrowRight'
+        const outward = isRightToLeft(event.currentTarget) ? 'ArrowLeft' : 'ArrowRight'
         const step = event.key === outward ? STEP : -STEP
         if (!event.key.startsWith('Arrow')) return
         event.preventDefault()

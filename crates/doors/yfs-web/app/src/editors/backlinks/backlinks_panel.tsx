@@ -3,10 +3,10 @@
 import { effect } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { X } from 'lucide'
-import type { EditorWorkspace } from '../../documents'
+import type { EditorWorkspace, FileRow } from '../../documents'
 import { plural, t } from '../../language/translate'
 import { Icon } from '../../look/icon'
-import { LinkTargets } from '../markdown/blocks/wiki_links'
+import { linkTargets } from '../markdown/blocks/wiki_links'
 import { OPEN_PATH_EVENT } from '../markdown/rich_clicks'
 import { useFocus } from '../../trust/focus'
 import { findBacklinks, type Backlinks, type LinkLine } from './find_links'
@@ -17,21 +17,37 @@ const REFRESH_MS = 600
 
 export interface BacklinksOptions {
   workspace: EditorWorkspace
+  /** The id of the file. */
+  id: string
   /** Returns the present path of the file. */
   path: () => string
   onClose: () => void
 }
+
+type Rows = ReadonlyMap<string, FileRow>
 
 interface Answer {
   links: Backlinks | null
   problem: string | null
 }
 
+/** Reports whether links to a file may have changed: not by what is written in the file itself. */
+function mayHaveChanged(before: Rows, now: Rows, id: string): boolean {
+  if (before.size !== now.size) return true
+  for (const [key, row] of now) {
+    const old = before.get(key)
+    const isPlaced =
+      old?.name === row.name && old.parentId === row.parentId && old.trashedAt === row.trashedAt
+    if (!isPlaced || (key !== id && old.updatedAt !== row.updatedAt)) return true
+  }
+  return false
+}
+
 /** Asks when the panel opens and after changes of files, one question at a time. */
-function useBacklinks({ workspace, path }: BacklinksOptions): Answer {
+function useBacklinks({ workspace, id, path }: BacklinksOptions): Answer {
   const [answer, setAnswer] = useState<Answer>({ links: null, problem: null })
   useEffect(() => {
-    const targets = new LinkTargets(workspace)
+    const targets = linkTargets(workspace)
     let isGone = false
     let timer: ReturnType<typeof setTimeout> | undefined
     const ask = async () => {
@@ -45,8 +61,12 @@ function useBacklinks({ workspace, path }: BacklinksOptions): Answer {
     }
     let asking = Promise.resolve()
     let delay = 0
+    let before: Rows = new Map()
     const stop = effect(() => {
-      void workspace.rows.value
+      const now = workspace.rows.value
+      const isAsked = delay === 0 || mayHaveChanged(before, now, id)
+      before = now
+      if (!isAsked) return
       timer ??= setTimeout(() => {
         asking = asking.then(() => {
           timer = undefined

@@ -45,7 +45,7 @@ function chunkBefore(chunks: readonly Chunk[], end: number, doc: Text): Chunk | 
   return chunks[low - 1]
 }
 
-/** The line that has the mark of a place: deleted lines at the end are marked below the last one. */
+/** The line with the mark of a place: what was deleted at the end is marked below the last one. */
 const markedLine = ({ line }: ChangedPlace, doc: Text) => Math.min(line, doc.lines)
 
 /** Returns what differs at a line of the text, with its chunk. */

@@ -5,13 +5,12 @@ import { useState } from 'preact/hooks'
 import { NodeSelection } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { t } from '../../language/translate'
+import { moveBeside } from '../../look/place'
 import { anchorPlace } from './format/anchors'
 import './format/format.css'
 import { dispatchAlone } from './format/undo_steps'
 import { altOf, readImage, type ImageWords } from './image_words'
 
-/** The space between the field, the image and the edges of the window, in CSS pixels. */
-const GAP = 8
 const MAX_WIDTH = 99_999
 
 interface ImageFieldProps {
@@ -114,7 +113,7 @@ export function askForImage(view: EditorView, at: number): void {
   }
   render(<ImageField words={readImage(node)} onApply={apply} onClose={close} />, host)
   const dom = view.nodeDOM(at)
-  if (dom instanceof Element) position(host, dom)
+  if (dom instanceof Element) moveBeside(host, dom)
   host.querySelector('input')?.select()
 }
 
@@ -130,13 +129,4 @@ function setWords(view: EditorView, at: number, words: ImageWords): void {
   }
   if (!tr.docChanged) return
   dispatchAlone(view, tr.setSelection(NodeSelection.create(tr.doc, at)))
-}
-
-function position(host: HTMLElement, image: Element): void {
-  const { left, top, bottom } = image.getBoundingClientRect()
-  const { width, height } = host.getBoundingClientRect()
-  const isBelow = bottom + GAP + height < innerHeight
-  const wanted = isBelow ? bottom + GAP : top - height - GAP
-  host.style.left = `${Math.max(GAP, Math.min(left, innerWidth - width - GAP))}px`
-  host.style.top = `${Math.max(GAP, Math.min(wanted, innerHeight - height - GAP))}px`
 }

@@ -7,7 +7,9 @@ import type { EditorView, NodeView } from 'prosemirror-view'
 import type { EditorWorkspace } from '../../documents'
 import { t } from '../../language/translate'
 import { makeIcon } from '../../look/icon'
+import { isRightToLeft } from '../../look/place'
 import { fileUrl } from '../../session/file_url'
+import { linkTargets } from './blocks/wiki_links'
 import { isEmbedSource } from './embeds/embed_target'
 import { followFile } from './embeds/read_file'
 import { altOf, readImage } from './image_words'
@@ -48,7 +50,8 @@ export class ImageLoader {
       show(url)
       if (before !== null) URL.revokeObjectURL(before)
     }
-    const file = { id: '', path, maxBytes: MAX_DRAWING }
+    const row = () => linkTargets(this.workspace).rowAt(path)
+    const file = { path, row, maxBytes: MAX_DRAWING }
     const stop = followFile(this.workspace, file, {
       onPart: ({ blob, isCut }) => replace(isCut ? null : blob),
       onProblem: () => replace(null),
@@ -132,7 +135,7 @@ export class ImageView implements NodeView {
       handle.setPointerCapture(start.pointerId)
       const before = this.image.getBoundingClientRect().width
       const most = this.dom.parentElement?.clientWidth ?? before
-      const sign = getComputedStyle(this.dom).direction === 'rtl' ? -1 : 1
+      const sign = isRightToLeft(this.dom) ? -1 : 1
       const widthAt = ({ clientX }: PointerEvent) =>
         Math.round(Math.max(MIN_WIDTH, Math.min(most, before + sign * (clientX - start.clientX))))
       const move = (event: PointerEvent) => (this.image.style.width = `${widthAt(event)}px`)

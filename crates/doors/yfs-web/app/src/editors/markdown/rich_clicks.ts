@@ -2,6 +2,7 @@
 
 import { Plugin } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { isRightToLeft } from '../../look/place'
 import { revealHeading } from './format/outline'
 import { resolveReference } from './workspace_path'
 
@@ -18,7 +19,7 @@ function toggleTask(view: EditorView, event: MouseEvent): boolean {
   const item = target.closest<HTMLElement>('li[data-item-type="task"]')
   if (item === null) return false
   const { left, right } = item.getBoundingClientRect()
-  const isLeftward = getComputedStyle(item).direction === 'rtl'
+  const isLeftward = isRightToLeft(item)
   const before = isLeftward ? event.clientX - right : left - event.clientX
   const width = matchMedia('(pointer: coarse)').matches ? FINGER_WIDTH : BOX_WIDTH
   if (before < 0 || before > width) return false

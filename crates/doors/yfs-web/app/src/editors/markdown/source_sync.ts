@@ -3,8 +3,8 @@
 // The live form of a markdown file is a tree. Its source exists at the server, which merges what is
 // written by least edits against the version that `If-Match` names. Here are two Yjs documents of
 // their own: `base` has the text that the server had at a version, and `mine` has in addition what
-// was typed since. What the server changed is written to `base` and merged into `mine` as the change
-// of another writer, so that what is typed meanwhile, carets and undo stay.
+// was typed since. What the server changed is written to `base` and merged into `mine` as the
+// change of another writer, so that what is typed meanwhile, carets and undo stay.
 //
 // # Invariants
 // - `mine` contains all of `base`. One request is on its way at a time.

@@ -12,7 +12,7 @@ import { footnotes } from './footnotes'
 import { inlineLooks } from './inline_looks'
 import { tablePlugin } from './tables'
 import { wikiCompletion } from './wiki_completion'
-import { LinkTargets, wikiClicks } from './wiki_links'
+import { linkTargets, wikiClicks } from './wiki_links'
 
 /** Returns the plugins of the blocks that a schema has. */
 export function blockPlugins(
@@ -21,7 +21,7 @@ export function blockPlugins(
   path: () => string,
 ): Plugin[] {
   const tables = schema.nodes['table'] === undefined ? [] : [tablePlugin()]
-  const targets = new LinkTargets(workspace)
+  const targets = linkTargets(workspace)
   const links = [wikiCompletion(targets), wikiClicks(targets), inlineLooks(targets)]
   const shown = embeds({ workspace, targets, path })
   return [...links, shown, ...tables, ...footnotes(schema), codeColors(), codeKeys(), codeView()]

@@ -7,6 +7,7 @@ import { NodeSelection, Plugin } from 'prosemirror-state'
 import type { EditorView, NodeView } from 'prosemirror-view'
 import { t } from '../../../language/translate'
 import { makeIcon } from '../../../look/icon'
+import { moveBeside } from '../../../look/place'
 import { dispatchAlone } from '../format/undo_steps'
 import { goTo, insertFootnote, labelOf, notePlace, referencePlaces } from './footnote_marks'
 import './footnotes.css'
@@ -42,12 +43,7 @@ class NotePopup {
     this.box.replaceChildren(contentOf(view.state.doc, label))
     this.box.hidden = false
     anchor.setAttribute('aria-describedby', NOTE_ID)
-    const { left, top, bottom } = anchor.getBoundingClientRect()
-    const { width, height } = this.box.getBoundingClientRect()
-    const below = bottom + 6
-    const isAbove = below + height > innerHeight && top - height - 6 > 0
-    this.box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`
-    this.box.style.top = `${isAbove ? top - height - 6 : below}px`
+    moveBeside(this.box, anchor)
   }
 
   hideSoon(): void {

@@ -23,6 +23,7 @@ import type { EditorView } from 'prosemirror-view'
 import { t } from '../../../language/translate'
 import { makeIcon } from '../../../look/icon'
 import { openMenuBelow, type MenuItem, type MenuItems } from '../../../look/menu'
+import { isRightToLeft } from '../../../look/place'
 import type { BlockCommand } from '../rich_view'
 import {
   alignColumns,
@@ -55,9 +56,9 @@ function tableItems(view: EditorView): MenuItems {
   })
   const danger = { isDanger: true }
   // The first column of a table in a page from the right is at the right.
-  const isRightToLeft = getComputedStyle(view.dom).direction === 'rtl'
-  const [left, right] = isRightToLeft ? (['right', 'left'] as const) : (['left', 'right'] as const)
-  const [leftward, rightward] = isRightToLeft ? ([1, -1] as const) : ([-1, 1] as const)
+  const isMirrored = isRightToLeft(view.dom)
+  const [left, right] = isMirrored ? (['right', 'left'] as const) : (['left', 'right'] as const)
+  const [leftward, rightward] = isMirrored ? ([1, -1] as const) : ([-1, 1] as const)
   return [
     item(t('Insert row above'), BetweenHorizontalEnd, insertRow('above')),
     item(t('Insert row below'), BetweenHorizontalStart, insertRow('below')),
@@ -172,7 +173,7 @@ class TableTools {
     }
     const right = Math.min(grid.right, clip.right)
     const left = Math.max(grid.left, clip.left)
-    const isLeftward = getComputedStyle(cell).direction === 'rtl'
+    const isLeftward = isRightToLeft(cell)
     put(this.menu, isLeftward ? box.left : box.right, box.top)
     this.menu.hidden = box.right > clip.right + 1 || box.left < clip.left - 1
     put(this.addRow, left, grid.bottom)

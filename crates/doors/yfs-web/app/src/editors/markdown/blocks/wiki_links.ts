@@ -22,6 +22,15 @@ export function findWikiLinks(text: string): TextMatch[] {
 
 const bareName = (name: string) => name.replace(/\.(md|markdown)$/i, '').toLowerCase()
 
+const targetsOf = new WeakMap<EditorWorkspace, LinkTargets>()
+
+/** Returns the files of a workspace by their names: all editors of it use one index. */
+export function linkTargets(workspace: EditorWorkspace): LinkTargets {
+  let targets = targetsOf.get(workspace)
+  if (targets === undefined) targetsOf.set(workspace, (targets = new LinkTargets(workspace)))
+  return targets
+}
+
 /** The files of a workspace by their names. */
 export class LinkTargets {
   private byName = new Map<string, string[]>()

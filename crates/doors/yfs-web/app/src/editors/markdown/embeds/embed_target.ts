@@ -72,7 +72,7 @@ function kindOf(path: string): EmbedKind {
   return /\.svg$/i.test(path) || RASTER.test(path) ? 'picture' : 'text'
 }
 
-/** Returns the file that a paragraph shows, or why it shows none; null for a link that only leads. */
+/** Returns the file that a paragraph shows, or why none; null for a link that only leads. */
 export function resolveEmbed(
   { syntax, reference }: EmbedReference,
   filePath: string,

@@ -72,7 +72,8 @@ class EmbedView {
 
   private follow(): void {
     const { id, path, kind } = this.target
-    const file = { id, path, maxBytes: MAX_BYTES[kind] }
+    const row = () => this.workspace.rows.peek().get(id) ?? null
+    const file = { path, row, maxBytes: MAX_BYTES[kind] }
     this.stop = followFile(this.workspace, file, {
       onPart: (part) => void this.show(part),
       onProblem: (reason) => this.say(reason),

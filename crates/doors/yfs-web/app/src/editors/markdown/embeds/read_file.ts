@@ -1,7 +1,7 @@
 // The beginning of a file, and its changes, for those that only show it.
 
 import { effect } from '@preact/signals'
-import type { EditorWorkspace } from '../../../documents'
+import type { EditorWorkspace, FileRow } from '../../../documents'
 import { fileUrl } from '../../../session/file_url'
 import { accepted } from '../../../session/refusal_words'
 
@@ -38,22 +38,27 @@ export interface FileListener {
   onProblem: (reason: string) => void
 }
 
-/**
- * Reads the beginning of a file now and after each change of it, until the end is called. Without the
- * id of the file, each change of any file asks the server whether this one is still the same.
- */
+export interface FollowedFile {
+  path: string
+  /** The most bytes that are read. */
+  maxBytes: number
+  /** Returns the row of the file now; null if there is none. */
+  row: () => FileRow | null
+}
+
+/** Reads the beginning of a file now and after each change of it, until the end is called. */
 export function followFile(
   workspace: EditorWorkspace,
-  file: { id: string; path: string; maxBytes: number },
+  { path, maxBytes, row }: FollowedFile,
   { onPart, onProblem }: FileListener,
 ): () => void {
   let isGone = false
   let timer: ReturnType<typeof setTimeout> | undefined
   let etag: string | null = null
-  let shown: string | null = null
+  let seen: string | null = null
   const read = async () => {
     try {
-      const part = await readPart(workspace, file.path, file.maxBytes, etag)
+      const part = await readPart(workspace, path, maxBytes, etag)
       if (isGone || part === null) return
       etag = part.etag
       onPart(part)
@@ -64,12 +69,11 @@ export function followFile(
   }
   let reading = Promise.resolve()
   const stop = effect(() => {
-    const row = workspace.rows.value.get(file.id)
-    const state = JSON.stringify(row)
-    // A row without its time says nothing of a change that keeps the size.
-    if (state === shown && row !== undefined && 'updatedAt' in row) return
-    const delay = shown === null ? 0 : REFRESH_MS
-    shown = state ?? ''
+    void workspace.rows.value
+    const state = JSON.stringify(row())
+    if (state === seen) return
+    const delay = seen === null ? 0 : REFRESH_MS
+    seen = state
     timer ??= setTimeout(() => {
       reading = reading.then(() => {
         timer = undefined

@@ -7,6 +7,7 @@ import { ChevronDown } from 'lucide'
 import { t } from '../../../language/translate'
 import { Icon } from '../../../look/icon'
 import { openMenuBelow } from '../../../look/menu'
+import { isRightToLeft } from '../../../look/place'
 import { showKeys, type FormatAction } from './actions'
 import './format.css'
 
@@ -47,7 +48,7 @@ function ActionButton({ action, isOn }: { action: FormatAction; isOn: boolean })
 function moveFocus(event: KeyboardEvent, bar: HTMLElement, onLeave: () => void): void {
   const buttons = [...bar.querySelectorAll<HTMLElement>('button')]
   const now = buttons.indexOf(document.activeElement as HTMLElement)
-  const isRtl = getComputedStyle(bar).direction === 'rtl'
+  const isRtl = isRightToLeft(bar)
   const steps: Record<string, number> = {
     ArrowRight: now + (isRtl ? -1 : 1),
     ArrowLeft: now + (isRtl ? 1 : -1),

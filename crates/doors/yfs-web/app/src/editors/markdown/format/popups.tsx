@@ -5,6 +5,7 @@ import { render, type ComponentChild } from 'preact'
 import { TextSelection } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { t } from '../../../language/translate'
+import { GAP, moveTo } from '../../../look/place'
 import { openHref } from '../rich_clicks'
 import { blockActions, markActions } from './actions'
 import { anchorPlace } from './anchors'
@@ -14,8 +15,6 @@ import { linkAround, type LinkRange } from './links'
 import { namesOf } from './schema_names'
 import { dispatchAlone } from './undo_steps'
 
-/** The space between a popup and the text, and the edge of the window, in CSS pixels. */
-const GAP = 8
 const HIGHLIGHT = 'link-pending'
 
 export interface PopupContext {
@@ -228,9 +227,7 @@ export class Popups {
     const isBelow = this.isField || this.shown === 'link' || first.top - height - GAP < GAP
     const top = isBelow ? last.bottom + GAP : first.top - height - GAP
     const left = this.shown === 'selection' ? (first.left + last.left - width) / 2 : first.left
-    const { style } = this.host
-    style.left = `${Math.max(GAP, Math.min(left, innerWidth - width - GAP))}px`
-    style.top = `${Math.max(GAP, Math.min(top, innerHeight - height - GAP))}px`
+    moveTo(this.host, left, top)
   }
 
   private readonly onPointerDown = () => {

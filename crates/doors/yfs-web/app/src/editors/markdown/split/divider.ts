@@ -1,6 +1,7 @@
 // The line between the sides of the split view: it is dragged, or moved by keys.
 
 import { t } from '../../../language/translate'
+import { isRightToLeft } from '../../../look/place'
 
 const KEY = 'yfs:split-share'
 /** The share of the first side, in percent. */
@@ -42,9 +43,10 @@ export function makeDivider(container: HTMLElement): HTMLElement {
   }
   for (const [name, value] of Object.entries(attributes)) divider.setAttribute(name, String(value))
   divider.addEventListener('keydown', (event) => {
+    const step = isRightToLeft(container) ? -STEP : STEP
     const wanted = {
-      ArrowLeft: share - STEP,
-      ArrowRight: share + STEP,
+      ArrowLeft: share - step,
+      ArrowRight: share + step,
       Home: MIN,
       End: MAX,
       Enter: MIDDLE,
@@ -60,8 +62,9 @@ export function makeDivider(container: HTMLElement): HTMLElement {
   })
   divider.addEventListener('pointermove', (event) => {
     if (!divider.hasPointerCapture(event.pointerId)) return
-    const { left, width } = container.getBoundingClientRect()
-    set(((event.clientX - left) / width) * 100)
+    const { left, right, width } = container.getBoundingClientRect()
+    const before = isRightToLeft(container) ? right - event.clientX : event.clientX - left
+    set((before / width) * 100)
   })
   divider.addEventListener('dblclick', () => set(MIDDLE))
   set(keptShare(), false)

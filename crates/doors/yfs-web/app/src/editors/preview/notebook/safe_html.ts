@@ -6,15 +6,15 @@ const MAX_ELEMENTS = 5000
 
 const KNOWN = new Set(
   (
-    'a abbr b blockquote br caption code dd del details div dl dt em figcaption figure h1 h2 h3 h4 ' +
-    'h5 h6 hr i img kbd li mark ol p pre q s samp small span strong sub summary sup table tbody ' +
-    'td tfoot th thead tr u ul var'
+    'a abbr b blockquote br caption code dd del details div dl dt em figcaption figure h1 h2 h3 ' +
+    'h4 h5 h6 hr i img kbd li mark ol p pre q s samp small span strong sub summary sup table ' +
+    'tbody td tfoot th thead tr u ul var'
   ).split(' '),
 )
 /** What is left out with all that is in it; of other elements, the content stays. */
 const DROPPED =
-  'script, style, template, noscript, iframe, object, embed, svg, math, head, title, form, input, ' +
-  'button, select, textarea, link, meta, base, audio, video, canvas'
+  'script, style, template, noscript, iframe, object, embed, svg, math, head, title, form, ' +
+  'input, button, select, textarea, link, meta, base, audio, video, canvas'
 const SPANS = ['colspan', 'rowspan']
 const MAX_SPAN = 100
 
