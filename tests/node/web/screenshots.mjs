@@ -23,8 +23,11 @@ const QUALITY = 20
 const SCALE = 0.6
 /** The most bytes of one picture, and of all. */
 const [MAX_BYTES, MAX_TOTAL] = [15_000, 1_500_000]
-/** A pixel differs if a channel does by more than this, of 255: less is antialiasing. */
-const VISIBLE = 24
+/**
+ * A pixel differs if a channel does by more than this, of 255: less is antialiasing, and what the
+ * compression makes of it.
+ */
+const VISIBLE = 64
 /** So many pixels may differ in pictures that are the same. */
 const SAME = 20
 /** The time that the pages have. */
@@ -120,8 +123,11 @@ function countDiffering(page, pictures) {
 /** Takes a picture of a page once two in a row are the same. */
 async function takePicture(page) {
   await page.addStyleTag({ content: STILL })
-  // Those who were here before are gone.
-  await page.waitForFunction(() => document.querySelectorAll('.people .avatar').length <= 1)
+  // Those who were here before are gone, this page under its last address too.
+  await page.waitForFunction(() => {
+    const self = document.querySelector('.editor-people [title="Ana"]')
+    return self === null && document.querySelectorAll('.people .avatar').length <= 1
+  })
   await page.mouse.move(0, 0)
   await page.evaluate(() => document.fonts.ready)
   const take = () => {
