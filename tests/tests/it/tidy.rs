@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-analysis", &["yfs-types"]),
     ("yfs-artifacts", &["yfs-analysis", "yfs-types", "yfs-vfs"]),
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
+    ("yfs-mount", &["yfs", "yfs-types", "yfs-vfs"]),
     ("yfs-threads", &["yfs", "yfs-types", "yfs-vfs"]),
     ("yfs-agent", &["yfs-analysis", "yfs-artifacts", "yfs-store", "yfs-types", "yfs-vfs"]),
     (
@@ -108,6 +109,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-engine",
             "yfs-mcp",
             "yfs-mirror",
+            "yfs-mount",
             "yfs-peer",
             "yfs-query-worker",
             "yfs-replica",

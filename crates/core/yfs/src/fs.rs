@@ -12,6 +12,7 @@ mod cached_read;
 mod convert_types;
 pub(crate) mod durable_version;
 mod moves;
+mod pinned_content;
 pub(crate) mod read;
 mod read_many;
 pub mod rooted;
@@ -22,7 +23,9 @@ mod walk;
 mod walk_directories;
 mod write;
 
-pub use self::{cached_read::TextInMemory, durable_version::blob_version_of};
+pub use self::{
+    cached_read::TextInMemory, durable_version::blob_version_of, pinned_content::PinnedContent,
+};
 pub(crate) use self::{
     convert_types::{
         ContentLocation, ResolvedFile, bytes_of, file_kind, fs_error, lookup_error, mode_of,

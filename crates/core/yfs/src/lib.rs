@@ -79,7 +79,7 @@ pub use crate::{
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
     freed_memory::return_freed_memory,
-    fs::{TextInMemory, WorkspaceFs, blob_version_of, rooted::RootedFs},
+    fs::{PinnedContent, TextInMemory, WorkspaceFs, blob_version_of, rooted::RootedFs},
     import::{
         DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, ImportReport,
         SkipReason, SkippedPath, TransferProgress, YjsImportError, YjsImportReport,

@@ -162,6 +162,10 @@ declare_commands! {
     token::TokenArgs,
     #[cfg(target_os = "linux")]
     mirror::MirrorArgs => one_worker,
+    #[cfg(target_os = "linux")]
+    mount::MountArgs => one_worker,
+    #[cfg(target_os = "linux")]
+    umount::UmountArgs,
     config::ConfigArgs,
     completions::CompletionsArgs,
     man::ManArgs;

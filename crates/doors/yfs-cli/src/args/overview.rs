@@ -31,7 +31,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
             "conflicts",
         ],
     ),
-    ("Sync and peers", &["clone", "sync", "mirror", "peer"]),
+    ("Sync and peers", &["clone", "sync", "mirror", "mount", "umount", "peer"]),
     ("Agents", &["mcp", "tool", "thread", "artifact", "audit"]),
     ("Server", &["serve", "token"]),
     ("Administration", &["admin", "config", "completions", "man"]),
