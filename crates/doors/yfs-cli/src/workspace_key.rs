@@ -37,6 +37,15 @@ pub(crate) struct KeyArgs {
     key_file: Option<PathBuf>,
 }
 
+impl KeyArgs {
+    /// Returns the arguments that give another process the same key.
+    pub(crate) fn to_arguments(&self) -> Vec<&std::ffi::OsStr> {
+        let files = [("--passphrase-file", &self.passphrase_file), ("--key-file", &self.key_file)];
+        let given = files.into_iter().filter_map(|(name, file)| Some((name, file.as_deref()?)));
+        given.flat_map(|(name, file)| [name.as_ref(), file.as_os_str()]).collect()
+    }
+}
+
 /// The options of this process.
 static OPTIONS: OnceLock<KeyArgs> = OnceLock::new();
 

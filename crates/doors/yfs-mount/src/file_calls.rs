@@ -16,6 +16,7 @@ use crate::{
     open_file::{FileState, MAX_APPENDED_BYTES, PendingWrites},
     open_node::OpenNode,
     program_name::label_of,
+    read_log::process_of,
 };
 
 /// The flags of all open files: each handle reads its own content, which therefore cannot come from
@@ -40,7 +41,7 @@ impl MountedTree {
             self.check_writable()?;
         }
         let label = if can_write { label_of(pid) } else { SmolStr::default() };
-        self.open_node(number, &id, flags, label)
+        self.open_node(number, &id, flags, (label, pid))
     }
 
     /// Opens a node of a file.
@@ -49,7 +50,7 @@ impl MountedTree {
         number: INodeNo,
         id: &FileId,
         flags: OpenFlags,
-        label: SmolStr,
+        (label, thread): (SmolStr, u32),
     ) -> CallResult<(FileHandle, FopenFlags)> {
         let mode = flags.acc_mode();
         let can_write = mode != OpenAccMode::O_RDONLY;
@@ -69,14 +70,26 @@ impl MountedTree {
             can_write,
             appends: flags.0 & libc::O_APPEND != 0,
             label,
+            thread,
         };
         let handle = self.handles.add(number, make, handle)?;
         // From now on the kernel asks for the attributes.
         self.forget_attributes(number);
         if can_write && flags.0 & libc::O_TRUNC != 0 {
+            self.base_on_what_was_read(handle, id)?;
             self.set_size(handle, 0).inspect_err(|_| self.release(handle))?;
         }
         Ok((handle, if can_write { DIRECT } else { DIRECT | FopenFlags::FOPEN_NOFLUSH }))
+    }
+
+    /// Bases what a program writes that empties a file on the version that it has read before.
+    fn base_on_what_was_read(&self, handle: FileHandle, id: &FileId) -> CallResult {
+        let handle = self.handles.get(handle)?;
+        if let Some(read) = self.read_log.get(process_of(handle.thread), id) {
+            let (newest, generation) = handle.node.seen();
+            *handle.seen.lock() = (Arc::new(FileView::Reread { read, newest }), generation);
+        }
+        Ok(())
     }
 
     /// Applies what other programs wrote to a file that one opens. One that was emptied is about to
@@ -221,11 +234,32 @@ impl MountedTree {
 
     /// Closes a handle.
     pub(crate) fn release(&self, handle: FileHandle) {
+        if let Ok(open) = self.handles.get(handle) {
+            self.note_what_was_read(&open, handle);
+        }
         let Some(handle) = self.handles.remove(handle) else { return };
         if handle.can_write {
             self.apply_or_rescue(&mut handle.node.file.lock());
         }
         self.handles.close(handle);
+    }
+
+    /// Remembers what the program of a handle knows of a file when it closes it.
+    fn note_what_was_read(&self, open: &Handle, number: FileHandle) {
+        let (id, written) = {
+            let state = open.node.file.lock();
+            (state.id.clone(), state.own_version.clone())
+        };
+        let known = if open.can_write && written.is_some() {
+            written
+        } else {
+            let reading = open.node.lock();
+            let has_read = reading.has_read_all(number);
+            reading.content.view.version().filter(|_| has_read).cloned()
+        };
+        if let Some(version) = known {
+            self.read_log.note(process_of(open.thread), &id, version);
+        }
     }
 
     /// Reserves or removes space, as `fallocate(2)` does: its modes are bits.

@@ -6,11 +6,11 @@
 //! between two passes. So `cp`, `wc -c` and `git hash-object` see one version, and `tail -f` sees
 //! what is appended.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use yfs::PinnedContent;
-use yfs_vfs::VersionBase;
+use yfs_vfs::{VersionBase, VersionToken};
 
 use crate::errno::{CallResult, errno};
 
@@ -21,6 +21,14 @@ pub(crate) enum FileView {
     Pinned(PinnedContent),
     /// One that a program wrote, and that others' changes were merged into since.
     Sent(Bytes),
+    /// The newest one, of a program that has read an older version: what it writes is based on
+    /// that.
+    Reread {
+        /// The version that the program has read.
+        read: VersionToken,
+        /// The newest content.
+        newest: Arc<FileView>,
+    },
 }
 
 /// How long a program that has asked for the size and read nothing yet keeps its content.
@@ -52,6 +60,7 @@ impl FileView {
         match self {
             Self::Pinned(content) => content.size(),
             Self::Sent(data) => data.len() as u64,
+            Self::Reread { newest, .. } => newest.size(),
         }
     }
 
@@ -64,6 +73,7 @@ impl FileView {
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
                 Ok(data.slice(start..start.saturating_add(len).min(data.len())))
             }
+            Self::Reread { newest, .. } => newest.read(offset, len),
         }
     }
 
@@ -72,21 +82,37 @@ impl FileView {
         match self {
             Self::Pinned(content) => content.in_memory(),
             Self::Sent(data) => Some(data),
+            Self::Reread { newest, .. } => newest.in_memory(),
+        }
+    }
+
+    /// Returns the version, if it is one of the file.
+    pub(crate) fn version(&self) -> Option<&VersionToken> {
+        match self {
+            Self::Pinned(content) => Some(&content.version),
+            Self::Sent(_) | Self::Reread { .. } => None,
         }
     }
 
     /// Returns what names this content as the base of a write, best first.
     pub(crate) fn bases(&self) -> Vec<VersionBase> {
-        let by_version = match self {
-            Self::Pinned(content) => Some(VersionBase::Version(content.version.clone())),
-            Self::Sent(_) => None,
-        };
+        if let Self::Reread { read, newest } = self {
+            // A version that is too old to be found: as of a program that has read nothing.
+            let read = VersionBase::Version(read.clone());
+            return [read].into_iter().chain(newest.bases()).collect();
+        }
+        let by_version = self.version().cloned().map(VersionBase::Version);
         let by_content = self.in_memory().map(|data| VersionBase::Content(data.clone()));
         by_version.into_iter().chain(by_content).collect()
     }
 }
 
 impl ReadingPhase {
+    /// Reports whether all of the content was read.
+    pub(crate) fn has_read_all(self) -> bool {
+        matches!(self, Self::Ended | Self::Reading { is_at_end: true, .. })
+    }
+
     /// Reports whether a read at an offset begins a new pass.
     pub(crate) fn ends_before_read(self, offset: u64) -> bool {
         match self {

@@ -177,7 +177,7 @@ impl Filesystem for KernelCalls {
 
     fn rename(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         new_parent: INodeNo,
@@ -185,7 +185,8 @@ impl Filesystem for KernelCalls {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let renamed = self.tree.rename((parent, name), (new_parent, new_name), flags);
+        let (from, to) = ((parent, name), (new_parent, new_name));
+        let renamed = self.tree.rename(from, to, flags, request.pid());
         answer_empty(renamed, reply);
     }
 

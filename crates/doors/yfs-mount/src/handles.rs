@@ -26,6 +26,8 @@ pub(crate) struct Handle {
     pub(crate) appends: bool,
     /// The label of what the program changes.
     pub(crate) label: SmolStr,
+    /// The thread that opened it.
+    pub(crate) thread: u32,
     /// The content that the program has read last, or else opened, and the generation of this
     /// mount's writes that it has: the base of what the program writes.
     pub(crate) seen: Mutex<(Arc<FileView>, u64)>,

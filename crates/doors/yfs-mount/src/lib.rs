@@ -35,6 +35,7 @@ mod options;
 mod passes;
 mod pending_writes;
 mod program_name;
+mod read_log;
 mod tree_calls;
 mod working_copy;
 mod xattrs;

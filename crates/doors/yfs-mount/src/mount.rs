@@ -21,6 +21,7 @@ use crate::{
     node_table::NodeTable,
     node_times::NodeTimes,
     options::MountOptions,
+    read_log::ReadLog,
 };
 
 /// How often the writes of programs that keep their files open are looked through.
@@ -59,6 +60,7 @@ pub(crate) struct MountedTree {
     pub(crate) nodes: NodeTable,
     pub(crate) times: NodeTimes,
     pub(crate) handles: Handles,
+    pub(crate) read_log: ReadLog,
     pub(crate) notices: mpsc::Sender<Notice>,
     pub(crate) kernel: OnceLock<Notifier>,
     /// Wakes the thread that applies the writes of programs that keep their files open.
@@ -89,6 +91,7 @@ impl Mount {
             nodes: NodeTable::default(),
             times: NodeTimes::default(),
             handles: Handles::default(),
+            read_log: ReadLog::default(),
             kernel: OnceLock::new(),
             options,
             notices,

@@ -84,6 +84,11 @@ impl NodeReading {
         self.passes.insert(handle.0, Pass { phase, read_at: None, mapped_at: None });
     }
 
+    /// Reports whether a handle has read to the end.
+    pub(crate) fn has_read_all(&self, handle: FileHandle) -> bool {
+        self.passes.get(&handle.0).is_some_and(|pass| pass.phase.has_read_all())
+    }
+
     /// Removes a handle, and reports whether it was the last one.
     pub(crate) fn remove(&mut self, handle: FileHandle) -> bool {
         self.passes.remove(&handle.0);

@@ -9,8 +9,8 @@ use fuser::{Errno, FileAttr, FileHandle, FopenFlags, INodeNo, OpenFlags, RenameF
 use futures::executor::block_on;
 use yfs_types::{id::FileId, name::MAX_NAME_LEN, path::VPath, time::Millis};
 use yfs_vfs::{
-    CopyOptions, CreateMode, DirEntry, FileAttribute, FileKind, FileSystem, MkdirOptions,
-    MoveOptions, Op, RemoveOptions,
+    CopyOptions, CreateMode, DirEntry, FileAttribute, FileKind, FileSystem, FsCode, MkdirOptions,
+    MoveOptions, Op, RemoveOptions, VersionBase,
 };
 
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     node_times::millis,
     open_node::NodeContent,
     program_name::label_of,
+    read_log::process_of,
 };
 
 /// An object in an answer: how long the kernel may keep the attributes, and what they are.
@@ -189,7 +190,8 @@ impl MountedTree {
         let described =
             self.make_file((parent, name), mode, flags.0 & libc::O_EXCL != 0, &label)?;
         let number = described.1.ino;
-        let (handle, open_flags) = self.open_node(number, &self.id_of(number)?, flags, label)?;
+        let (handle, open_flags) =
+            self.open_node(number, &self.id_of(number)?, flags, (label, pid))?;
         Ok(((NEVER, described.1), handle, open_flags))
     }
 
@@ -207,7 +209,7 @@ impl MountedTree {
         (options.create, options.mode) = (CreateMode::New, Some(mode & 0o7777));
         match block_on(self.fs.write(&path, bytes::Bytes::new(), &options)) {
             Ok(_) => self.times.touch(parent.0),
-            Err(error) if error.code == yfs_vfs::FsCode::EEXIST && !is_exclusive => (),
+            Err(error) if error.code == FsCode::EEXIST && !is_exclusive => (),
             Err(error) => return Err(errno(error)),
         }
         self.describe_new(&path)
@@ -285,6 +287,7 @@ impl MountedTree {
         (parent, name): (INodeNo, &OsStr),
         (new_parent, new_name): (INodeNo, &OsStr),
         flags: RenameFlags,
+        pid: u32,
     ) -> CallResult {
         self.check_writable()?;
         let from = self.child_path(parent, name)?;
@@ -297,7 +300,13 @@ impl MountedTree {
         self.apply_open(&source.id)?;
         let replace = !flags.contains(RenameFlags::RENAME_NOREPLACE);
         let options = MoveOptions { replace, parents: false };
-        block_on(self.fs.mv(&from, &to, &options)).map_err(errno)?;
+        let is_merged = match &replaced {
+            Some(replaced) if replace => self.merge_into(&source, replaced, pid)?,
+            _ => false,
+        };
+        if !is_merged {
+            block_on(self.fs.mv(&from, &to, &options)).map_err(errno)?;
+        }
         let replaced = replaced.filter(|replaced| replaced.id != source.id);
         if let Some(replaced) = replaced.filter(|entry| entry.kind != FileKind::Directory) {
             self.nodes.redirect(&source.id, &replaced.id);
@@ -308,6 +317,31 @@ impl MountedTree {
         self.times.touch(new_parent.0);
         self.times.set(self.nodes.number(&source.id).0, |_| ());
         Ok(())
+    }
+
+    /// Puts the content of a file into the place of another one that others have changed since the
+    /// program read it, so that their changes stay. Reports whether that was so.
+    fn merge_into(&self, source: &DirEntry, replaced: &DirEntry, pid: u32) -> CallResult<bool> {
+        let is_file = |entry: &DirEntry| entry.kind == FileKind::File;
+        let (from, to) = (path_by_id(&source.id), path_by_id(&replaced.id));
+        let read = self.read_log.get(process_of(pid), &replaced.id);
+        let Some(read) = read.filter(|_| is_file(source) && is_file(replaced)) else {
+            return Ok(false);
+        };
+        if source.id == replaced.id || self.fs.version(&to).is_ok_and(|now| now == read) {
+            return Ok(false);
+        }
+        let content = self.fs.pin(&from).map_err(errno)?;
+        let Some(data) = content.in_memory() else { return Ok(false) };
+        let mut options = self.write_options(&label_of(pid));
+        options.base = Some(VersionBase::Version(read));
+        options.mode = Some(source.mode);
+        match block_on(self.fs.write(&to, data.clone(), &options)) {
+            Err(error) if error.code == FsCode::ESTALE => return Ok(false),
+            written => drop(written.map_err(errno)?),
+        }
+        block_on(self.fs.rm(&from, &RemoveOptions::default())).map_err(errno)?;
+        Ok(true)
     }
 
     pub(crate) fn check_writable(&self) -> CallResult {

@@ -13,7 +13,7 @@ use tokio::time::interval;
 use yfs_engine::actor::Actor;
 use yfs_mount::{Mount, MountError, MountOptions};
 
-use crate::{discover, prelude::*, settings, stop_signal::wait_for_signal};
+use crate::{commands::umount, discover, prelude::*, settings, stop_signal::wait_for_signal};
 
 /// How often the command checks whether the directory was unmounted.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -32,6 +32,9 @@ The command returns once DIR can be used; a process in the background answers un
 Hard links are copies. Owners cannot be changed: everything belongs to the user who mounts. What is
 deleted is in the trash (`yfs trash`). Programs that watch DIR by inotify are not informed of the
 changes of others: `yfs watch` is.
+
+The passphrase of an encrypted workspace must be in a file or in YFS_PASSPHRASE, unless
+--foreground is given.
 
 What a program wrote and the workspace did not accept, for example because the disk is full, is in
 the directory `unsaved` beside the workspace; the program gets the error.
@@ -69,8 +72,7 @@ pub(crate) struct MountArgs {
 /// Mounts the workspace.
 pub(crate) async fn run(args: MountArgs, context: &mut CommandContext) -> Result {
     let file = context.file()?;
-    std::fs::create_dir_all(&args.dir)?;
-    let directory = args.dir.canonicalize()?;
+    let directory = prepare(&args.dir)?;
     if !args.foreground {
         return start(&args, &file, &directory, context);
     }
@@ -93,6 +95,16 @@ pub(crate) async fn run(args: MountArgs, context: &mut CommandContext) -> Result
     }
     mount.unmount().map_err(failure)?;
     Ok(workspace.close()?)
+}
+
+/// Makes the directory if it is missing. A mount whose process was killed is ended.
+fn prepare(dir: &Path) -> Result<PathBuf> {
+    if dir.metadata().is_err_and(|error| error.raw_os_error() == Some(libc::ENOTCONN)) {
+        umount::end(dir, true)?;
+    }
+    let host = |error| CommandError::host(dir, &error);
+    std::fs::create_dir_all(dir).map_err(host)?;
+    dir.canonicalize().map_err(host)
 }
 
 fn failure(error: MountError) -> CommandError {
@@ -121,6 +133,7 @@ fn start(args: &MountArgs, file: &Path, directory: &Path, context: &mut CommandC
     let mut command = Command::new(std::env::current_exe()?);
     let actor = author(args, context)?.to_string();
     command.arg("--workspace").arg(file).args(["--actor", &actor]);
+    command.args(context.globals.key.to_arguments());
     command.args(["--json", "mount", "--foreground"]).arg(directory);
     for (flag, is_set) in [("--read-only", args.read_only), ("--allow-other", args.allow_other)] {
         if is_set {

@@ -1,7 +1,7 @@
 //! `yfs umount`: ends what `yfs mount` began.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -35,21 +35,26 @@ pub(crate) struct UmountArgs {
 
 /// Unmounts a directory.
 pub(crate) async fn run(args: UmountArgs, _context: &mut CommandContext) -> Result {
-    let flags = if args.lazy { UnmountFlags::DETACH } else { UnmountFlags::empty() };
-    let fail = |reason: &str| Err(CommandError::other(format!("{}: {reason}", args.dir.display())));
-    match unmount(&args.dir, flags) {
+    end(&args.dir, args.lazy)
+}
+
+/// Ends the mount at a directory; a lazy one also while programs use it.
+pub(crate) fn end(dir: &Path, lazy: bool) -> Result {
+    let flags = if lazy { UnmountFlags::DETACH } else { UnmountFlags::empty() };
+    let fail = |reason: &str| Err(CommandError::other(format!("{}: {reason}", dir.display())));
+    match unmount(dir, flags) {
         Ok(()) => Ok(()),
-        Err(Errno::PERM) => unmount_as_user(&args),
+        Err(Errno::PERM) => end_as_user(dir, lazy),
         Err(Errno::BUSY) => fail("a program uses the directory; see yfs umount --help"),
         Err(Errno::INVAL) => fail("nothing is mounted here"),
-        Err(error) => fail(&error.to_string()),
+        Err(error) => Err(CommandError::host(dir, &error.into())),
     }
 }
 
 /// Unmounts as the user who mounted, by the program of FUSE that may.
-fn unmount_as_user(args: &UmountArgs) -> Result {
+fn end_as_user(dir: &Path, lazy: bool) -> Result {
     let mut command = Command::new("fusermount3");
-    command.arg("-u").args(args.lazy.then_some("-z")).arg("--").arg(&args.dir);
+    command.arg("-u").args(lazy.then_some("-z")).arg("--").arg(dir);
     let output = command.stdin(Stdio::null()).output().map_err(|error| {
         CommandError::other(format!("fusermount3: {error} (Debian has it in the package fuse3)"))
     })?;

@@ -53,6 +53,32 @@ fn a_save_by_rename_keeps_the_file_and_its_history() {
 }
 
 #[test]
+fn a_program_that_saves_long_after_it_read_keeps_what_others_typed_since() {
+    for by_rename in [false, true] {
+        let Some(mounted) = Mounted::new() else { return };
+        fs::write(mounted.here("a.md"), "one\ntwo\nthree\n").expect("a write");
+        let text = fs::read_to_string(mounted.here("a.md")).expect("a text");
+        let other = mounted.other();
+        other.read(&path("/a.md")).expect("a file");
+        let typed = b"zero of another\none\ntwo\nthree\n";
+        other.write(&path("/a.md"), typed, &WriteOptions::default()).expect("a write");
+        let saved = text.replace("three", "THREE");
+        if by_rename {
+            fs::write(mounted.here("a.md.new"), saved).expect("a write");
+            fs::rename(mounted.here("a.md.new"), mounted.here("a.md")).expect("a rename");
+        } else {
+            fs::write(mounted.here("a.md"), saved).expect("a write");
+        }
+        assert_eq!(mounted.text("/a.md"), "zero of another\none\ntwo\nTHREE\n");
+        // A program that has not read the file replaces it.
+        let shell = format!("echo new > {}", mounted.here("a.md").display());
+        let status = std::process::Command::new("sh").args(["-c", &shell]).status();
+        assert!(status.expect("a shell").success());
+        assert_eq!(mounted.text("/a.md"), "new\n");
+    }
+}
+
+#[test]
 fn appends_of_several_mounts_lose_no_line() {
     const N: usize = 200;
     let Some(mut mounted) = Mounted::new() else { return };
