@@ -99,6 +99,12 @@ impl ClientMemory {
         memory.files.get(&(client.agent.clone(), id.clone())).map(|(_, known)| known.clone())
     }
 
+    /// Reports whether others wrote into what a client last wrote, and it has not read that since.
+    /// It may take the tag of what is there for that of its own content, so it gets none.
+    pub(crate) fn has_unread(&self, client: &DavClient, id: &FileId) -> bool {
+        self.get(client, id).is_some_and(|known| known.content.is_some())
+    }
+
     /// Sets what a client knows of a file.
     pub(crate) fn remember(&mut self, client: &DavClient, id: &FileId, known: KnownFile) {
         self.of(client).put((client.agent.clone(), id.clone()), known);

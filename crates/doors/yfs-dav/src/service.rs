@@ -79,7 +79,8 @@ impl DavService {
     }
 
     /// Prepares for the content of a file, before it has arrived: it takes the place of what this
-    /// client has begun with the file.
+    /// client has begun with the file. To be called before [`handle`](Self::handle) for each
+    /// request whose body [is a file](Self::takes_file).
     ///
     /// # Errors
     ///
@@ -186,15 +187,24 @@ impl DavCall<'_> {
         below.chunk_by(|one, other| one.root == other.root).try_for_each(|at| self.needs_one_of(at))
     }
 
+    /// Reports whether the caller holds a lock of what the request is about, and names it.
+    pub(crate) fn holds_lock(&self) -> bool {
+        let locks = self.service.locks.lock().covering(&self.request.path, Instant::now());
+        locks.iter().any(|lock| self.is_submitted(lock))
+    }
+
     fn needs_one_of(&self, locks: &[DavLock]) -> Result<(), DavError> {
-        let holder = &self.caller.client.credential;
-        let is_submitted = |lock: &DavLock| {
-            lock.holder == *holder && self.request.conditions.tokens().any(|t| *t == *lock.token)
-        };
         match locks.first() {
-            Some(lock) if !locks.iter().any(is_submitted) => Err(self.locked(&lock.root)),
+            Some(lock) if !locks.iter().any(|lock| self.is_submitted(lock)) => {
+                Err(self.locked(&lock.root))
+            }
             _ => Ok(()),
         }
+    }
+
+    fn is_submitted(&self, lock: &DavLock) -> bool {
+        let holder = &self.caller.client.credential;
+        lock.holder == *holder && self.request.conditions.tokens().any(|t| *t == *lock.token)
     }
 
     fn locked(&self, root: &VPath) -> DavError {

@@ -41,14 +41,19 @@ impl DavCall<'_> {
             return Ok(text_response(StatusCode::OK, text.to_owned()));
         };
         let tag = entity_tag(&stat.id, &version);
-        if unchanged(self.request.headers, &tag) {
+        let has_unread = self.service.memory.lock().has_unread(&self.caller.client, &stat.id);
+        if unchanged(self.request.headers, &tag) && !has_unread {
             self.remember_read(&stat, version);
             let mut response = empty_response(StatusCode::NOT_MODIFIED);
             set_tag(&mut response, &tag);
             return Ok(response);
         }
         if stat.size >= STREAMED_LEN || is_head {
-            return self.streamed(&stat, version, is_head).await;
+            let mut response = self.streamed(&stat, version, is_head).await?;
+            if is_head && has_unread {
+                response.headers_mut().remove(header::ETAG);
+            }
+            return Ok(response);
         }
         let content = self.caller.fs.read(path).await?;
         let tag = entity_tag(&stat.id, &content.version);

@@ -13,7 +13,7 @@ use super::properties::{DeadProperties, LIVE, ON_REQUEST, Resource, empty_proper
 use crate::{
     answer::{DavBody, DavError, DavResponse, empty_response, set_xml},
     href::href,
-    request::{DavContent, DavQuota, Depth},
+    request::{DavClient, DavContent, DavQuota, Depth},
     service::{DavCall, DavService},
     xml::{DAV, XmlElement, XmlName, escape, parse},
 };
@@ -44,6 +44,7 @@ enum AskedProperties {
 struct Listing {
     service: Arc<DavService>,
     fs: Arc<dyn FileSystem>,
+    client: DavClient,
     asked: AskedProperties,
     quota: Option<DavQuota>,
     directory: VPath,
@@ -71,6 +72,7 @@ impl DavCall<'_> {
         let listing = Listing {
             service: self.service.clone(),
             fs: self.caller.fs.clone(),
+            client: self.caller.client.clone(),
             quota: if asked.asks_for_quota() { self.caller.quota() } else { None },
             directory: path.clone(),
             asked,
@@ -147,7 +149,10 @@ impl Listing {
     }
 
     /// Writes what the answer says of one object.
-    fn write(&self, out: &mut String, path: VPath, stat: Stat) {
+    fn write(&self, out: &mut String, path: VPath, mut stat: Stat) {
+        if self.service.memory.lock().has_unread(&self.client, &stat.id) {
+            stat.version = None;
+        }
         let prefix = &self.service.prefix();
         let locks = self.service.locks.lock().covering(&path, Instant::now());
         let dead = DeadProperties::of(&stat.metadata);

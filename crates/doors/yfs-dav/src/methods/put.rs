@@ -44,29 +44,25 @@ impl DavCall<'_> {
         if stat.is_none() && is_side_file(path) {
             return self.put_side_file(&content);
         }
-        let is_conditional = conditions.known.is_some() || conditions.create == CreateMode::New;
-        if let Some(stat) = &stat
-            && stat.size > 0
-            && !is_conditional
-            && self.caller.may_write
-            && content.bytes().is_some_and(<[u8]>::is_empty)
-        {
-            self.hold(stat);
-            return Ok(empty_response(StatusCode::NO_CONTENT));
-        }
-        self.drop_holds();
         let replaced = match &stat {
             Some(_) => None,
             None => self.restore_renamed(path).await?,
         };
+        let is_conditional = conditions.known.is_some() || conditions.create == CreateMode::New;
+        let is_held = (!is_conditional || replaced.is_some())
+            && self.caller.may_write
+            && content.bytes().is_some_and(<[u8]>::is_empty);
+        let status = if stat.is_none() { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
         let known = stat.as_ref().or(replaced.as_ref());
+        if let Some(stat) = known.filter(|stat| is_held && stat.size > 0) {
+            self.hold(stat);
+            return Ok(empty_response(status));
+        }
         let written = self.write(known, conditions, content).await?;
-        let is_new = stat.is_none();
-        if is_new {
+        if known.is_none() {
             let now = Instant::now();
             self.service.memory.lock().note_creation(&self.caller.client, written.id.clone(), now);
         }
-        let status = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
         let mut response = empty_response(status);
         if let Some(version) = &written.version {
             set_tag(&mut response, &entity_tag(&written.id, version));
@@ -98,13 +94,17 @@ impl DavCall<'_> {
         if stat.is_none() {
             options.create = CreateMode::New;
         }
+        // What its last write was merged into, the client has not read, whatever tag it names.
+        let unread = known.as_ref().and_then(|known| known.content.clone());
+        let unread = unread.map(VersionBase::Content);
         let outcome = match conditions.known {
-            Some(known) if self.request.merges => {
-                options.base = Some(VersionBase::Version(known.version));
-                self.write_with(&mut content, &options).await
+            Some(tagged) if self.request.merges || self.holds_lock() => {
+                let bases = unread.into_iter().chain([VersionBase::Version(tagged.version)]);
+                self.write_on(bases, &mut content, &mut options).await
             }
-            Some(known) => {
-                options.expected_version = Some(known.version);
+            Some(tagged) => {
+                options.expected_version = Some(tagged.version);
+                options.base = unread;
                 self.write_with(&mut content, &options).await
             }
             None => self.write_over(stat, known, &mut content, options).await,
@@ -134,22 +134,35 @@ impl DavCall<'_> {
     ) -> Result<WriteOutcome, FsError> {
         let tagged = stat.and_then(|stat| self.version_in_if(stat));
         let bases = known.map(|known| known.bases()).unwrap_or_default();
+        let bases = tagged.into_iter().chain(bases);
+        match self.write_on(bases, content, &mut options).await {
+            Err(error) if error.code == FsCode::ESTALE && !self.holds_lock() => {
+                options.base = None;
+                self.write_with(content, &options).await
+            }
+            written => written,
+        }
+    }
+
+    /// Writes over the first of several bases that can be found, or over the content that is there
+    /// if there are none.
+    async fn write_on(
+        &self,
+        bases: impl Iterator<Item = VersionBase>,
+        content: &mut DavContent,
+        options: &mut WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
         let mut refused = None;
-        for base in tagged.into_iter().chain(bases) {
+        for base in bases {
             options.base = Some(base);
-            match self.write_with(content, &options).await {
+            match self.write_with(content, options).await {
                 Err(error) if error.code == FsCode::ESTALE => refused = Some(error),
                 written => return written,
             }
         }
-        let path = &self.request.path;
-        let is_locked = !self.service.locks.lock().covering(path, Instant::now()).is_empty();
         match refused {
-            Some(error) if is_locked => Err(error),
-            _ => {
-                options.base = None;
-                self.write_with(content, &options).await
-            }
+            Some(error) => Err(error),
+            None => self.write_with(content, options).await,
         }
     }
 

@@ -74,9 +74,12 @@ async fn a_file_that_stays_empty_is_emptied_when_it_is_closed_or_asked_for() {
     // A Finder asks between the two.
     let tree = SharedTree::with(&[("/a.txt", "old")]).await;
     let ana = tree.client("ana", FINDER);
-    ana.status("PUT /a.txt", "").await;
+    let token = ana.lock("/a.txt").await;
+    ana.send("PUT /a.txt", &[("if", &format!("(<{token}>)"))], "").await;
     ana.send("PROPFIND /a.txt", &[("depth", "0")], "").await;
-    assert_eq!(tree.text("/a.txt").await, "old");
+    assert_eq!(ana.send("GET /a.txt", &[], "").await.body, "old");
+    ana.send("UNLOCK /a.txt", &[("lock-token", &format!("<{token}>"))], "").await;
+    assert_eq!(tree.text("/a.txt").await, "");
 }
 
 #[tokio::test]
@@ -134,7 +137,7 @@ async fn the_properties_of_windows_are_accepted() {
 /// Office writes the new document beside the old one, and swaps the names.
 #[tokio::test]
 async fn a_save_by_renames_keeps_the_identity_of_the_file() {
-    let saves: [&[RequestRow<'_>]; 4] = [
+    let saves: [&[RequestRow<'_>]; 5] = [
         // Word.
         &[
             ("PUT /~$x.docx", &[], "ana", 201),
@@ -155,6 +158,13 @@ async fn a_save_by_renames_keeps_the_identity_of_the_file() {
             ("LOCK /x.docx", &[("depth", "0")], crate::dav_client::LOCK, 201),
             ("DELETE /x.docx.bak", &[], "", 204),
         ],
+        // The same through the Finder.
+        &[
+            ("MOVE /x.docx", &[("destination", "/dav/~WRL0003.tmp")], "", 201),
+            ("PUT /x.docx", &[], "", 201),
+            ("PUT /x.docx", &[], "new", 204),
+            ("DELETE /~WRL0003.tmp", &[], "", 204),
+        ],
         // An editor that replaces the file at once.
         &[
             ("PUT /.x.docx.swp", &[], "new", 201),
@@ -170,6 +180,18 @@ async fn a_save_by_renames_keeps_the_identity_of_the_file() {
         let expected = if at == 2 { "old" } else { "new" };
         assert_eq!(tree.text("/x.docx").await, expected, "{at}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_save_by_renames_through_the_finder_has_no_empty_version() {
+    let tree = SharedTree::with(&[("/x.docx", "old")]).await;
+    let ana = tree.client("ana", FINDER);
+    let away = [("destination", "/dav/~WRL0003.tmp")];
+    assert_eq!(ana.send("MOVE /x.docx", &away, "").await.status, 201);
+    assert_eq!(ana.status("PUT /x.docx", "").await, 201);
+    assert_eq!(tree.text("/x.docx").await, "old");
+    assert_eq!(ana.status("PUT /x.docx", "new").await, 204);
+    assert_eq!(tree.text("/x.docx").await, "new");
 }
 
 /// A person who names files anew means other files.

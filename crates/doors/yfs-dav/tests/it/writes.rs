@@ -86,6 +86,41 @@ async fn a_write_under_a_lock_keeps_what_others_type() {
     assert_eq!(tree.text("/a.txt").await, "zero\nONE\ntwo and a half\nTHREE\n");
 }
 
+/// davfs2 names the version that it has read, and takes the tag after a write for that of what it
+/// wrote.
+#[tokio::test]
+async fn a_tag_that_was_not_read_deletes_nothing() {
+    for locks in [true, false] {
+        let tree = SharedTree::with(&[("/a.txt", TEXT)]).await;
+        let ana = tree.client("ana", "davfs2/1.6.1");
+        let tag = ana.send("GET /a.txt", &[], "").await.header("etag").to_owned();
+        let held = match locks {
+            true => format!("(<{}>)", ana.lock("/a.txt").await),
+            false => "(Not <DAV:no-lock>)".to_owned(),
+        };
+        tree.edit("/a.txt", "one", "ONE").await;
+        let path = if locks { "PUT /a.txt" } else { "PUT /a.txt?conflict=merge" };
+        let headers = [("if", held.as_str()), ("if-match", &tag)];
+        assert_eq!(ana.send(path, &headers, mine()).await.status, 204);
+        assert_eq!(tree.text("/a.txt").await, "ONE\ntwo\nTHREE\n");
+        // No tag is shown that it could take for that of its own content.
+        assert_eq!(ana.send("HEAD /a.txt", &[], "").await.header("etag"), "");
+        let listed = ana.send("PROPFIND /", &[("depth", "1")], "").await.body;
+        assert!(!listed.contains("getetag"), "{listed}");
+        let ben = tree.client("ben", "curl");
+        let tag = ben.send("HEAD /a.txt", &[], "").await.header("etag").to_owned();
+        let headers = [("if", held.as_str()), ("if-match", &tag)];
+        let again = "one\nTWO\nTHREE\n";
+        assert_eq!(ana.send("PUT /a.txt", &headers, again).await.status, 204, "{locks}");
+        assert_eq!(tree.text("/a.txt").await, "ONE\nTWO\nTHREE\n", "{locks}");
+        let tag = ben.send("HEAD /a.txt", &[], "").await.header("etag").to_owned();
+        for (status, text) in [(200, "ONE\nTWO\nTHREE\n"), (304, "")] {
+            let read = ana.send("GET /a.txt", &[("if-none-match", &tag)], "").await;
+            assert_eq!((read.status, read.body.as_str()), (status, text));
+        }
+    }
+}
+
 /// Bytes do not merge. A client with a lock is not to lose what it has not read.
 #[tokio::test]
 async fn bytes_that_changed_under_a_lock_are_not_overwritten() {
