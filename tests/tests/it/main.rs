@@ -50,6 +50,7 @@ mod tokens;
 mod typing;
 mod vertical_slice;
 mod web_editors;
+mod webdav;
 mod wire;
 mod yjs_compat;
 mod yjs_import;

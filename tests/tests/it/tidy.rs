@@ -40,6 +40,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
     ("yfs-peer", &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync"]),
     ("yfs-web", &[]),
+    ("yfs-dav", &["yfs-types", "yfs-vfs"]),
     (
         "yfs-wire",
         &["yfs", "yfs-artifacts", "yfs-engine", "yfs-store", "yfs-threads", "yfs-types", "yfs-vfs"],
@@ -52,6 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-agent-workspace",
             "yfs-analysis",
             "yfs-artifacts",
+            "yfs-dav",
             "yfs-engine",
             "yfs-mcp",
             "yfs-peer",

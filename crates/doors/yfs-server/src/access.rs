@@ -17,7 +17,7 @@ pub use self::{
     token::{IssuedGrant, TokenError, TokenKeys},
 };
 pub(crate) use self::{
-    grant_guard::{confined, for_agent, scoped},
+    grant_guard::{confined, for_agent, scoped, showing_way},
     revocations::RevocationWatch,
 };
 
@@ -36,6 +36,11 @@ pub(crate) enum AccessControl {
 }
 
 impl AccessControl {
+    /// Reports whether clients present tokens.
+    pub(crate) fn asks_for_tokens(&self) -> bool {
+        matches!(self, Self::Tokens(_))
+    }
+
     /// Returns what a token grants; the empty text is not a token.
     ///
     /// # Errors

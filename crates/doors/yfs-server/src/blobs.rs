@@ -6,14 +6,11 @@ use axum::{
 };
 use tokio::task::block_in_place;
 use yfs::clock::{Clock, SystemClock};
+use yfs_dav::conditions::unchanged;
 use yfs_engine::hash::ContentHash;
 use yfs_wire::BlobJson;
 
-use crate::{
-    body::BlobBody,
-    files::{ranged, unchanged},
-    prelude::*,
-};
+use crate::{body::BlobBody, files::ranged, prelude::*};
 
 /// Answers `GET /api/blobs/{hash}`.
 pub(crate) async fn get(

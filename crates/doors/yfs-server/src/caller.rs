@@ -16,7 +16,7 @@ use yfs_engine::{actor::ActorKind, path::VPath};
 use yfs_vfs::{CancellationToken, FileSystem, FsCode, FsError, Op};
 
 use crate::{
-    access::{AccessGrant, confined, scoped, token_of},
+    access::{AccessGrant, confined, scoped, showing_way, token_of},
     grant_stream::CallerTokenSlot,
     live_presence::{LiveReadings, readings_of},
     problem::HttpProblem,
@@ -38,6 +38,18 @@ impl RequestCaller {
             ActorKind::Agent => readings_of(fs, &self.grant.actor, LiveReadings::of(&self.app)),
             _ => fs,
         }
+    }
+
+    /// Returns the files that the caller may see, in the whole tree: the way from the root to them
+    /// can be described and listed.
+    pub(crate) fn tree(&self) -> Result<Arc<dyn FileSystem>, HttpProblem> {
+        let fs = showing_way(self.confined(), &self.grant);
+        let fs =
+            fs.map_err(|error| HttpProblem::caused(StatusCode::INTERNAL_SERVER_ERROR, &error))?;
+        Ok(match self.grant.actor.kind {
+            ActorKind::Agent => readings_of(fs, &self.grant.actor, LiveReadings::of(&self.app)),
+            _ => fs,
+        })
     }
 
     /// Returns the part of the workspace that the caller may see, to write a file whose content is
@@ -117,6 +129,17 @@ impl FromRequestParts<ServerState> for RequestCaller {
 
     async fn from_request_parts(parts: &mut Parts, app: &ServerState) -> Result<Self, HttpProblem> {
         let token = token_of(&parts.headers, parts.uri.query()).unwrap_or_default();
+        Self::of_token(parts, app, token)
+    }
+}
+
+impl RequestCaller {
+    /// Returns the caller with a token.
+    pub(crate) fn of_token(
+        parts: &mut Parts,
+        app: &ServerState,
+        token: String,
+    ) -> Result<Self, HttpProblem> {
         let grant = app.access.check(&token).inspect_err(|_| {
             app.metrics.refused_callers.inc();
         })?;

@@ -235,6 +235,7 @@ pub(crate) mod tests {
             joins,
             bodies,
             conflicts,
+            dav: Arc::new(yfs_dav::DavService::new(crate::dav::PREFIX)),
             mcp,
             mcp_sessions: Arc::default(),
             work: Arc::new(WorkShares::new(yfs_agent::work_budget::WorkBudget::of_process())),

@@ -4,7 +4,6 @@
 //! `If-Match` is rejected with 412, or merged with `?conflict=merge` (docs/spec/filesystem.md: no
 //! work is lost).
 
-mod conditions;
 mod conflicts;
 mod list;
 mod log;
@@ -15,9 +14,7 @@ mod structure;
 mod thumbnail;
 mod write;
 
-pub(crate) use self::{
-    conditions::unchanged, range::ranged, read::content_response, thumbnail::thumbnail_response,
-};
+pub(crate) use self::{range::ranged, read::content_response, thumbnail::thumbnail_response};
 
 use axum::{
     Router,

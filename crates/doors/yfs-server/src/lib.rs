@@ -35,6 +35,7 @@ mod caller;
 mod close_reason;
 mod collab;
 mod connection_stream;
+mod dav;
 mod document_access;
 mod events;
 mod extract;

@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use yfs::WorkspaceError;
+use yfs_dav::conditions::MalformedCondition;
 use yfs_store::StoreError;
 use yfs_vfs::{FsCode, FsError};
 use yfs_wire::ProblemJson;
@@ -114,6 +115,12 @@ impl From<WorkspaceError> for HttpProblem {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.to_string())
+    }
+}
+
+impl From<MalformedCondition> for HttpProblem {
+    fn from(error: MalformedCondition) -> Self {
+        Self::bad_request(error.to_string())
     }
 }
 

@@ -13,7 +13,7 @@ use axum::{
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::{
-    artifacts, blobs, collab, events::events, files, grant_stream::under_grant, mcp,
+    artifacts, blobs, collab, dav, events::events, files, grant_stream::under_grant, mcp,
     metrics::StatusLabel, metrics_page::metrics, openapi::openapi, origin::AllowedOrigins,
     peers::peers, people, replicate, serve::ServeOptions, server_state::ServerState, threads,
     tokens, transfers, tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade,
@@ -26,7 +26,10 @@ const BODY_LIMIT: Duration = Duration::from_secs(30);
 /// Returns the routes.
 pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
     let origins = AllowedOrigins::new(&options.origins, options.open);
-    Router::new()
+    let webdav = dav::routes()
+        .layer(from_fn_with_state(app.clone(), under_grant))
+        .layer(RequestBodyTimeoutLayer::new(BODY_LIMIT));
+    let routes = Router::new()
         .route("/", get(web::home))
         .route("/assets/{*path}", get(web::asset))
         .route("/sw.js", get(web::service_worker))
@@ -52,7 +55,10 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         .route("/replicate", get(store))
         .layer(from_fn_with_state(app.clone(), under_grant))
         .layer(RequestBodyTimeoutLayer::new(BODY_LIMIT))
-        .layer(origins.cors())
+        .layer(origins.cors());
+    // Outside of what answers the preflights of pages: OPTIONS is a method of WebDAV.
+    webdav
+        .merge(routes)
         .layer(from_fn(move |headers: HeaderMap, request: Request, next: Next| {
             let origins = origins.clone();
             async move { origins.check(&headers, request, next).await }

@@ -16,12 +16,13 @@ use tokio::{
 use yfs::{Workspace, workspace::conflicts::ConflictReport};
 use yfs_agent::{json_query::JsonQueryRunner, work_budget::WorkBudget};
 use yfs_agent_workspace::open_workspace_audit;
+use yfs_dav::DavService;
 use yfs_mcp::McpHttpService;
 
 use crate::{
     access::{AccessControl, TokenKeys},
     body::BodyBudget,
-    listen,
+    dav, listen,
     live_presence::receive_forever,
     metrics::ServerMetrics,
     presence_bridge,
@@ -152,6 +153,7 @@ impl Server {
             joins,
             bodies,
             conflicts: self.conflicts.clone(),
+            dav: Arc::new(DavService::new(dav::PREFIX)),
             mcp: McpHttpService::new(),
             mcp_sessions: Arc::default(),
             work: Arc::new(WorkShares::new(self.options.work.clone())),

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast};
 use yfs::{Workspace, workspace::conflicts::ConflictReport};
 use yfs_agent::{audit::AuditSink, json_query::JsonQueryRunner};
+use yfs_dav::DavService;
 use yfs_mcp::McpHttpService;
 
 use crate::{
@@ -34,6 +35,8 @@ pub(crate) struct ServerState {
     pub(crate) bodies: BodyBudget,
     /// The subscribers to the conflicts that arrive from replicas.
     pub(crate) conflicts: broadcast::Sender<ConflictReport>,
+    /// The locks of `/dav`, and what its clients have read.
+    pub(crate) dav: Arc<DavService>,
     /// The server of `/mcp`.
     pub(crate) mcp: McpHttpService,
     /// The sessions at `/mcp` of clients whose protocol version has none.

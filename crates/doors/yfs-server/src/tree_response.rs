@@ -5,11 +5,12 @@
 //! A client that has the listing of the present position of the log costs no walk.
 
 use yfs::Workspace;
+use yfs_dav::conditions::unchanged;
 use yfs_engine::kind::profile_name;
 use yfs_vfs::{FileKind, FileSystem, FileSystemExt, FsCode, WalkOptions};
 use yfs_wire::{TreeEntryJson, TreeJson};
 
-use crate::{files::unchanged, prelude::*};
+use crate::prelude::*;
 
 /// Answers `GET /api/tree`. The entity tag is a hash of the answer, so that a client that has it
 /// gets no second copy: of 10,000 files it is 1.2 MB.

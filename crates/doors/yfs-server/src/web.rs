@@ -7,9 +7,10 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use yfs_dav::conditions::unchanged;
 use yfs_web::{EmbeddedContent, WebFile};
 
-use crate::{files::unchanged, problem::HttpProblem};
+use crate::problem::HttpProblem;
 
 /// What the page may load, beside its connections: its own files, and contents of the workspace and
 /// of the web as images.

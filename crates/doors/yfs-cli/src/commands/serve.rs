@@ -239,6 +239,7 @@ fn announce(
         let room = format!("room {id} (the files table) or a file's id");
         context.out.line(&format!("  y-websocket {ws}/sync, {room}"))?;
         context.out.line(&format!("  Hocuspocus  {ws}/collab"))?;
+        context.out.line(&format!("  WebDAV      {url}dav/"))?;
         let token = token.as_deref().unwrap_or("not required");
         context.out.line(&format!("  token       {token}"))?;
     }

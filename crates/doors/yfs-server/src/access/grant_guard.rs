@@ -32,7 +32,14 @@ pub(crate) fn for_agent(
     grant: &AccessGrant,
     label: &str,
 ) -> Result<Arc<dyn FileSystem>, AgentFilesError> {
-    let fs = confined(workspace, grant).labelled(label);
+    showing_way(confined(workspace, grant).labelled(label), grant)
+}
+
+/// Returns files that show the way from the root to what a grant covers.
+pub(crate) fn showing_way(
+    fs: WorkspaceFs,
+    grant: &AccessGrant,
+) -> Result<Arc<dyn FileSystem>, AgentFilesError> {
     if grant.is_whole() {
         return Ok(guarded(fs, grant));
     }

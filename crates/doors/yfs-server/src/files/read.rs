@@ -1,18 +1,12 @@
 //! Reading files and directories.
 
 use yfs_agent::work_budget::WorkCost;
+use yfs_dav::conditions::{entity_tag, unchanged};
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, Stat};
 use yfs_wire::{ReadQuery, StatJson, UnixMillis};
 
-use super::{
-    Rest,
-    conditions::{etag, unchanged},
-    list::list,
-    parse_rest,
-    range::ranged,
-    thumbnail::thumbnail_response,
-};
+use super::{Rest, list::list, parse_rest, range::ranged, thumbnail::thumbnail_response};
 use crate::prelude::*;
 
 /// Answers `GET /api/files/{path}`.
@@ -68,13 +62,13 @@ pub(crate) async fn content_response(
     headers: &HeaderMap,
 ) -> Result {
     if let Some(version) = &stat.version
-        && unchanged(headers, &etag(&stat.id, version))
+        && unchanged(headers, &entity_tag(&stat.id, version))
     {
-        let tag = [(header::ETAG, etag(&stat.id, version))];
+        let tag = [(header::ETAG, entity_tag(&stat.id, version))];
         return Ok((StatusCode::NOT_MODIFIED, tag).into_response());
     }
     let content = fs.read(path).await?;
-    let (tag, data) = (etag(&stat.id, &content.version), content.data);
+    let (tag, data) = (entity_tag(&stat.id, &content.version), content.data);
     let part =
         |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));
     let mut response = ranged(headers, &tag, data.len() as u64, part)?;

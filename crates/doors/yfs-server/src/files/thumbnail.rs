@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
+use yfs_dav::conditions::{entity_tag, unchanged};
 use yfs_engine::path::VPath;
 use yfs_threads::{ThumbnailBox, ThumbnailError, cached_thumbnail};
 use yfs_vfs::{FileSystem, Stat};
 
-use super::{
-    conditions::{etag, unchanged},
-    read::set_content_headers,
-};
+use super::read::set_content_headers;
 use crate::prelude::*;
 
 /// The greatest size of an image, in bytes.
@@ -27,7 +25,7 @@ pub(crate) async fn thumbnail_response(
     let malformed = || HttpProblem::bad_request("a thumbnail has a size such as 200x100");
     let size = ThumbnailBox::parse(size).ok_or_else(malformed)?;
     let tag = stat.version.as_ref().map(|version| {
-        let tag = etag(&stat.id, version);
+        let tag = entity_tag(&stat.id, version);
         let shown = format!("{}x{}", size.max_width, size.max_height);
         format!("\"{}:{shown}\"", tag.trim_matches('"'))
     });

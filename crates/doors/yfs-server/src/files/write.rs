@@ -1,16 +1,13 @@
 //! Writing and removing files.
 
+use yfs_dav::conditions::{RequestConditions, entity_tag};
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_vfs::{Op, RemoveOptions, TextReplacement, VersionBase, WriteOptions, WriteOutcome};
 use yfs_wire::{
     ConflictPolicy, EditOutcomeJson, EditRequest, RemoveQuery, WriteOutcomeJson, WriteQuery,
 };
 
-use super::{
-    Rest,
-    conditions::{RequestConditions, etag},
-    parse_rest,
-};
+use super::{Rest, parse_rest};
 use crate::{body::FileBody, prelude::*};
 
 /// Answers `PUT /api/files/{path}`.
@@ -86,7 +83,7 @@ pub(super) async fn edit(
         }
         let edited = fs.edit(&path, &edit).await?;
         let answer = EditOutcomeJson::from(&edited).at(path.as_str());
-        let tag = edited.version.map(|version| [(header::ETAG, etag(&id, &version))]);
+        let tag = edited.version.map(|version| [(header::ETAG, entity_tag(&id, &version))]);
         Ok((tag, Json(answer)).into_response())
     })
     .await
@@ -123,6 +120,7 @@ fn write_response(path: &VPath, written: &WriteOutcome) -> Response {
     let answer = WriteOutcomeJson::from(written).at(path.as_str());
     let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
     // RFC 9110, section 9.3.4: no validator unless the body was stored unchanged.
-    let tag = written.version.as_ref().map(|version| [(header::ETAG, etag(&written.id, version))]);
+    let tag =
+        written.version.as_ref().map(|version| [(header::ETAG, entity_tag(&written.id, version))]);
     (status, tag, Json(answer)).into_response()
 }

@@ -1,34 +1,48 @@
-//! Conditional requests (RFC 9110, section 13).
+//! Conditional requests (RFC 9110, section 13), for all HTTP services of files.
 
-use yfs_engine::id::FileId;
+use http::{HeaderMap, header};
+use thiserror::Error;
+use yfs_types::id::FileId;
 use yfs_vfs::{CreateMode, FsCode, FsError, Op, VersionToken};
 
-use crate::prelude::*;
+/// The error of a condition that cannot be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct MalformedCondition(String);
+
+type Result<T> = std::result::Result<T, MalformedCondition>;
 
 /// The preconditions of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct RequestConditions {
+pub struct RequestConditions {
     /// Whether the file may, must or must not exist.
-    pub(crate) create: CreateMode,
+    pub create: CreateMode,
     /// The version that the client read.
-    pub(crate) known: Option<KnownFileState>,
+    pub known: Option<KnownFileState>,
 }
 
 /// A version of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct KnownFileState {
-    pub(crate) version: VersionToken,
+pub struct KnownFileState {
+    /// The version.
+    pub version: VersionToken,
     /// The id of the file, as a tag has it.
     id: String,
 }
 
 impl RequestConditions {
     /// Parses `If-Match` and `If-None-Match` of a request that writes.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// If they are none that a write takes.
+    pub fn of(headers: &HeaderMap) -> Result<Self> {
         let mut conditions = Self::default();
         if let Some(tag) = text(headers, &header::IF_NONE_MATCH) {
             if tag != "*" {
-                return Err(HttpProblem::bad_request("a write takes no If-None-Match but `*`"));
+                return Err(MalformedCondition(
+                    "a write takes no If-None-Match but `*`".to_owned(),
+                ));
             }
             conditions.create = CreateMode::New;
         }
@@ -43,27 +57,30 @@ impl RequestConditions {
 }
 
 impl KnownFileState {
-    fn parse(tag: &str) -> Result<Self> {
+    pub(crate) fn parse(tag: &str) -> Result<Self> {
         let parsed = || {
             let opaque = tag.strip_prefix('"')?.strip_suffix('"')?;
             let (version, id) = opaque.rsplit_once(':').filter(|_| !opaque.contains('"'))?;
             Some(Self { version: VersionToken::new(version), id: id.to_owned() })
         };
-        parsed()
-            .ok_or_else(|| HttpProblem::bad_request(format!("If-Match takes one ETag, not {tag}")))
+        parsed().ok_or_else(|| MalformedCondition(format!("If-Match takes one ETag, not {tag}")))
     }
 
     /// Rejects the request if another file is at the path now.
-    pub(crate) fn check_file(&self, id: &FileId, path: &str) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Fails with `ESTALE` then.
+    pub fn check_file(&self, id: &FileId, path: &str) -> std::result::Result<(), FsError> {
         if self.id == id_in_tag(id) {
             return Ok(());
         }
-        Err(FsError::new(FsCode::ESTALE, Op::Write, path).into())
+        Err(FsError::new(FsCode::ESTALE, Op::Write, path))
     }
 }
 
 /// Returns the entity tag of a version.
-pub(crate) fn etag(id: &FileId, version: &VersionToken) -> String {
+pub fn entity_tag(id: &FileId, version: &VersionToken) -> String {
     format!("\"{version}:{}\"", id_in_tag(id))
 }
 
@@ -85,10 +102,14 @@ fn id_in_tag(id: &FileId) -> String {
 }
 
 /// Reports whether a reader has this version already, by weak comparison.
-pub(crate) fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
-    let Some(tags) = text(headers, &header::IF_NONE_MATCH) else { return false };
+pub fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
+    text(headers, &header::IF_NONE_MATCH).is_some_and(|tags| tags == "*" || names_tag(tags, etag))
+}
+
+/// Reports whether a list of tags has one, by weak comparison.
+pub(crate) fn names_tag(tags: &str, etag: &str) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-    tags == "*" || tags.split(',').any(|tag| opaque(tag) == opaque(etag))
+    tags.split(',').any(|tag| opaque(tag) == opaque(etag))
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
@@ -126,7 +147,7 @@ mod tests {
         let version = VersionToken::new("s:17");
         for text in ["a\"b", "\"", "a,b", "a%22b", "%", "a:b", "W\"x", "x\",\"17:y", "{!~}"] {
             let id = FileId::parse(text).unwrap();
-            let tag = etag(&id, &version);
+            let tag = entity_tag(&id, &version);
             let opaque = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap();
             let is_etagc = |byte: u8| byte == 0x21 || (0x23..=0x7e).contains(&byte);
             assert!(opaque.bytes().all(is_etagc), "{tag}");
@@ -138,7 +159,8 @@ mod tests {
             let list = format!("\"1:x\", {tag}");
             assert!(unchanged(&headers(&[(header::IF_NONE_MATCH, &list)]), &tag), "{tag}");
         }
-        let tags = ["a\"", "a%22", "a,"].map(|id| etag(&FileId::parse(id).unwrap(), &version));
+        let tags =
+            ["a\"", "a%22", "a,"].map(|id| entity_tag(&FileId::parse(id).unwrap(), &version));
         assert!(tags[0] != tags[1] && tags[0] != tags[2]);
     }
 
