@@ -1,6 +1,6 @@
 //! The calls on files: open, read, write, close.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use bytes::Bytes;
 use fuser::{Errno, FileHandle, FopenFlags, INodeNo, OpenAccMode, OpenFlags};
@@ -27,7 +27,28 @@ const DIRECT: FopenFlags =
 /// The most bytes that one `copy_file_range` copies.
 const MAX_COPIED_BYTES: u64 = 4 << 20;
 
+/// The calls on files of a mounted workspace.
+#[derive(Debug)]
+pub(crate) struct FileCalls<'a> {
+    tree: &'a MountedTree,
+}
+
 impl MountedTree {
+    /// Returns the calls on files.
+    pub(crate) fn files(&self) -> FileCalls<'_> {
+        FileCalls { tree: self }
+    }
+}
+
+impl Deref for FileCalls<'_> {
+    type Target = MountedTree;
+
+    fn deref(&self) -> &MountedTree {
+        self.tree
+    }
+}
+
+impl FileCalls<'_> {
     /// Opens a file.
     pub(crate) fn open(
         &self,
@@ -189,8 +210,8 @@ impl MountedTree {
         }
     }
 
-    /// Returns the content that the program of a handle changes: the one that it has read or opened,
-    /// or the last one that programs of this mount wrote.
+    /// Returns the content that the program of a handle changes: the one that it has read or
+    /// opened, or the last one that programs of this mount wrote.
     fn view_to_change(&self, handle: &Handle, state: &FileState) -> Arc<FileView> {
         let mut seen = handle.seen.lock();
         if seen.1 != state.generation {

@@ -202,7 +202,7 @@ impl Filesystem for KernelCalls {
     }
 
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let opened = self.tree.open(number, flags, request.pid());
+        let opened = self.tree.files().open(number, flags, request.pid());
         answer!(opened, reply, (handle, flags) => reply.opened(handle, flags));
     }
 
@@ -236,7 +236,7 @@ impl Filesystem for KernelCalls {
         // The kernel names the owner of locks with the reads of programs, not with those into
         // mapped memory (`fuse_send_read` of Linux).
         let is_mapped = lock_owner.is_none();
-        let data = self.tree.read(handle, (offset, size.into()), is_mapped);
+        let data = self.tree.files().read(handle, (offset, size.into()), is_mapped);
         answer!(data, reply, data => reply.data(&data));
     }
 
@@ -252,7 +252,8 @@ impl Filesystem for KernelCalls {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        answer!(self.tree.write(handle, offset, data), reply, n_bytes => reply.written(n_bytes));
+        let written = self.tree.files().write(handle, offset, data);
+        answer!(written, reply, n_bytes => reply.written(n_bytes));
     }
 
     fn flush(
@@ -263,7 +264,7 @@ impl Filesystem for KernelCalls {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        answer_empty(self.tree.flush(handle), reply);
+        answer_empty(self.tree.files().flush(handle), reply);
     }
 
     fn fsync(
@@ -274,7 +275,7 @@ impl Filesystem for KernelCalls {
         _data_only: bool,
         reply: ReplyEmpty,
     ) {
-        answer_empty(self.tree.fsync(handle), reply);
+        answer_empty(self.tree.files().fsync(handle), reply);
     }
 
     fn release(
@@ -287,7 +288,7 @@ impl Filesystem for KernelCalls {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.tree.release(handle);
+        self.tree.files().release(handle);
         reply.ok();
     }
 
@@ -370,19 +371,19 @@ impl Filesystem for KernelCalls {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        answer_empty(self.tree.setxattr(number, name, value, flags), reply);
+        answer_empty(self.tree.xattrs().setxattr(number, name, value, flags), reply);
     }
 
     fn getxattr(&self, _: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        answer_xattr(self.tree.getxattr(number, name), size, reply);
+        answer_xattr(self.tree.xattrs().getxattr(number, name), size, reply);
     }
 
     fn listxattr(&self, _: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
-        answer_xattr(self.tree.listxattr(number), size, reply);
+        answer_xattr(self.tree.xattrs().listxattr(number), size, reply);
     }
 
     fn removexattr(&self, _: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        answer_empty(self.tree.removexattr(number, name), reply);
+        answer_empty(self.tree.xattrs().removexattr(number, name), reply);
     }
 
     fn fallocate(
@@ -395,7 +396,7 @@ impl Filesystem for KernelCalls {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        answer_empty(self.tree.allocate(handle, offset, len, mode), reply);
+        answer_empty(self.tree.files().allocate(handle, offset, len, mode), reply);
     }
 
     fn lseek(
@@ -407,7 +408,8 @@ impl Filesystem for KernelCalls {
         whence: i32,
         reply: ReplyLseek,
     ) {
-        answer!(self.tree.seek(handle, offset, whence), reply, found => reply.offset(found));
+        let found = self.tree.files().seek(handle, offset, whence);
+        answer!(found, reply, found => reply.offset(found));
     }
 
     fn copy_file_range(
@@ -424,7 +426,8 @@ impl Filesystem for KernelCalls {
         reply: ReplyWrite,
     ) {
         let (from, to) = ((from_handle, from_offset), (to_handle, to_offset));
-        answer!(self.tree.copy_range(from, to, len), reply, n_bytes => reply.written(n_bytes));
+        let copied = self.tree.files().copy_range(from, to, len);
+        answer!(copied, reply, n_bytes => reply.written(n_bytes));
     }
 }
 

@@ -109,7 +109,7 @@ impl MountedTree {
                 continue;
             }
             late.insert(number);
-            // Who opens the file now gets another node.
+            // A program that opens the file now gets another node.
             self.forget_path(&change.path);
         }
         match &change.kind {

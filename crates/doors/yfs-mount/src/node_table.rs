@@ -1,8 +1,9 @@
 //! The nodes that the kernel knows, by the numbers under which it knows them.
 //!
 //! The number of an object is a hash of its id, so that it is the same after a remount, and is also
-//! its inode number. A file that changes while a program is in the middle of reading it gets another
-//! number for those that open it then: to the kernel these are two files with one inode number.
+//! its inode number. A file that changes while a program is in the middle of reading it gets
+//! another number, for the programs that open it then: to the kernel these are two files with one
+//! inode number.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

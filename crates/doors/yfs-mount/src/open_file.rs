@@ -28,16 +28,17 @@ pub(crate) struct OpenFile {
 /// What the handles of a file share.
 #[derive(Debug)]
 pub(crate) struct FileState {
-    /// The file. It changes if a rename puts the file into the place of another one, whose id stays.
+    /// The file. It changes if a rename puts the file into the place of another, whose id stays.
     pub(crate) id: FileId,
     /// What programs have written and is not applied.
     pub(crate) pending: PendingWrites,
     /// Grows with each write of this mount, so that other handles take a new content.
     pub(crate) generation: u64,
-    /// The last content that was applied, if it was whole: a program that has not read since goes on
-    /// from there, also if changes of others were merged into it.
+    /// The last content that was applied, if it was whole: a program that has not read since goes
+    /// on from there, also if changes of others were merged into it.
     pub(crate) sent: Option<Arc<FileView>>,
-    /// The version that the last content became, if nothing was merged into it: the kernel knows it.
+    /// The version that the last content became, if nothing was merged into it. The kernel knows
+    /// it.
     pub(crate) own_version: Option<VersionToken>,
     /// Whether a program of this mount has removed the file.
     pub(crate) is_unlinked: bool,

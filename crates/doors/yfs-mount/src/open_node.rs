@@ -130,8 +130,8 @@ impl NodeReading {
         }
     }
 
-    /// Returns how many bytes a read of a handle gets, and records it: a read of a program, or of the
-    /// kernel into memory that a program has mapped.
+    /// Returns how many bytes a read of a handle gets, and records it: a read of a program, or of
+    /// the kernel into memory that a program has mapped.
     pub(crate) fn read(
         &mut self,
         handle: FileHandle,

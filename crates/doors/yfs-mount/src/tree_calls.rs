@@ -169,11 +169,11 @@ impl MountedTree {
         pid: u32,
     ) -> CallResult {
         if let Some(handle) = handle {
-            return self.set_size(handle, size);
+            return self.files().set_size(handle, size);
         }
-        let (handle, _) = self.open(number, OpenFlags(libc::O_WRONLY), pid)?;
-        let resized = self.set_size(handle, size).and_then(|()| self.flush(handle));
-        self.release(handle);
+        let (handle, _) = self.files().open(number, OpenFlags(libc::O_WRONLY), pid)?;
+        let resized = self.files().set_size(handle, size).and_then(|()| self.files().flush(handle));
+        self.files().release(handle);
         resized
     }
 
@@ -191,7 +191,7 @@ impl MountedTree {
             self.make_file((parent, name), mode, flags.0 & libc::O_EXCL != 0, &label)?;
         let number = described.1.ino;
         let (handle, open_flags) =
-            self.open_node(number, &self.id_of(number)?, flags, (label, pid))?;
+            self.files().open_node(number, &self.id_of(number)?, flags, (label, pid))?;
         Ok(((NEVER, described.1), handle, open_flags))
     }
 

@@ -1,8 +1,8 @@
-//! Extended attributes (`xattr(7)`): those of programs in `user.`, and three that tell of a file.
+//! Extended attributes (`xattr(7)`): those of programs in `user.`, and three of the file.
 //!
 //! Those of programs are kept in the custom metadata of the file, as Base64.
 
-use std::ffi::OsStr;
+use std::{ffi::OsStr, ops::Deref};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use fuser::{Errno, INodeNo};
@@ -26,7 +26,28 @@ const ID: &str = "user.yfs.id";
 const VERSION: &str = "user.yfs.version";
 const AUTHORS: &str = "user.yfs.authors";
 
+/// The calls on extended attributes of a mounted workspace.
+#[derive(Debug)]
+pub(crate) struct XattrCalls<'a> {
+    tree: &'a MountedTree,
+}
+
 impl MountedTree {
+    /// Returns the calls on extended attributes.
+    pub(crate) fn xattrs(&self) -> XattrCalls<'_> {
+        XattrCalls { tree: self }
+    }
+}
+
+impl Deref for XattrCalls<'_> {
+    type Target = MountedTree;
+
+    fn deref(&self) -> &MountedTree {
+        self.tree
+    }
+}
+
+impl XattrCalls<'_> {
     pub(crate) fn getxattr(&self, number: INodeNo, name: &OsStr) -> CallResult<Vec<u8>> {
         // The kernel asks for attributes of its own at many calls.
         let name = name.to_str().filter(|name| name.starts_with("user."));
