@@ -9,6 +9,7 @@ use std::{
 };
 
 use fuser::{BackgroundSession, Config, MountOption, Notifier, Session, SessionACL};
+use rustix::mount::{UnmountFlags, unmount};
 use thiserror::Error;
 use yfs::{Workspace, WorkspaceFs};
 use yfs_types::{id::FileId, path::VPath};
@@ -118,16 +119,28 @@ impl Mount {
         self.session.as_ref().is_none_or(|session| session.guard.is_finished())
     }
 
-    /// Unmounts the workspace. What programs have written is applied first.
+    /// Unmounts the workspace. What programs have written is applied first. If a program still uses
+    /// the directory, the directory goes away at once, and what the program has open fails from then
+    /// on.
     ///
     /// # Errors
     ///
-    /// If a program still uses the directory (`EBUSY`), or the host fails.
+    /// If the host fails.
     pub fn unmount(mut self) -> Result<(), MountError> {
+        self.end().map_err(|source| MountError::Host { directory: self.directory.clone(), source })
+    }
+
+    fn end(&mut self) -> io::Result<()> {
         self.apply_all();
         let Some(session) = self.session.take() else { return Ok(()) };
-        let host = |source| MountError::Host { directory: self.directory.clone(), source };
-        session.umount_and_join().map_err(host)
+        match session.umount_and_join() {
+            // A process that another thread has just started has the files open until it runs its
+            // program, so this is no fault of a caller.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                Ok(unmount(&self.directory, UnmountFlags::DETACH)?)
+            }
+            ended => ended,
+        }
     }
 
     fn apply_all(&self) {
@@ -139,7 +152,8 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        self.apply_all();
+        // There is no caller to get the error.
+        self.end().ok();
     }
 }
 

@@ -128,3 +128,14 @@ fn what_is_not_supported_is_refused_and_changes_nothing() {
 fn rename_with(from: PathBuf, to: PathBuf, flags: RenameFlags) -> Result<(), Errno> {
     rustix::fs::renameat_with(rustix::fs::CWD, from, rustix::fs::CWD, to, flags)
 }
+
+#[test]
+fn a_mount_that_is_in_use_ends() {
+    let Some(mounted) = Mounted::new() else { return };
+    let file = File::create(mounted.here("open")).expect("a file");
+    let directory = mounted.here("");
+    drop(mounted);
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("a list");
+    assert!(!mounts.contains(directory.to_str().expect("a path").trim_end_matches('/')));
+    drop(file);
+}
