@@ -113,8 +113,8 @@ impl FileCalls<'_> {
         Ok(())
     }
 
-    /// Applies what other programs wrote to a file that one opens. One that was emptied is about to
-    /// be written again.
+    /// Applies what programs wrote to a file, unless it was only emptied, and so is about to be
+    /// written again.
     fn apply_for_reader(&self, state: &mut FileState) -> CallResult {
         match &state.pending {
             PendingWrites::Copy(copy) if copy.is_only_emptied => Ok(()),
@@ -148,11 +148,18 @@ impl FileCalls<'_> {
         }
         drop(state);
         let view = reading.content.view.clone();
+        let had_read_all = reading.has_read_all(number);
         let n_read = reading.read(number, (offset, len), is_mapped);
+        let has_read_all = reading.has_read_all(number) && !had_read_all;
+        let id = reading.content.entry.id.clone();
         if handle.can_write {
             *handle.seen.lock() = (view.clone(), reading.content.generation);
         }
         drop(reading);
+        if let (true, Some(version)) = (has_read_all, view.version()) {
+            // Now and not when the program closes the file: the kernel reports that later.
+            self.read_log.note(process_of(handle.thread), &id, version.clone());
+        }
         view.read(offset, n_read)
     }
 
@@ -175,11 +182,13 @@ impl FileCalls<'_> {
             return Err(Errno::EBADF);
         }
         let mut state = handle.node.file.lock();
-        if handle.appends {
+        if handle.appends && !state.is_unlinked {
             self.append_pending(&handle, &mut state, data)?;
         } else {
             let view = self.view_to_change(&handle, &state);
-            self.working_copy(&mut state, &view, &handle.label)?.write(offset, data)?;
+            let copy = self.working_copy(&mut state, &view, &handle.label)?;
+            let offset = if handle.appends { copy.size() } else { offset };
+            copy.write(offset, data)?;
         }
         state.note_write();
         drop(state);
@@ -241,46 +250,35 @@ impl FileCalls<'_> {
         Ok(())
     }
 
-    /// Makes what a handle wrote an edit.
+    /// Makes what a handle wrote an edit. A file that was only emptied waits for what follows: a
+    /// shell closes one of two descriptors before it runs the program that writes.
     pub(crate) fn flush(&self, handle: FileHandle) -> CallResult {
         let handle = self.handles.get(handle)?;
-        if handle.can_write { self.apply(&mut handle.node.file.lock()) } else { Ok(()) }
+        let mut state = handle.node.file.lock();
+        if !handle.can_write {
+            return Ok(());
+        }
+        self.apply_for_reader(&mut state)?;
+        if let Some(version) = state.own_version.clone() {
+            self.read_log.note(process_of(handle.thread), &state.id, version);
+        }
+        Ok(())
     }
 
     /// Makes what a handle wrote an edit that survives a power cut.
     pub(crate) fn fsync(&self, handle: FileHandle) -> CallResult {
         self.flush(handle)?;
+        self.apply(&mut self.handles.get(handle)?.node.file.lock())?;
         self.workspace().flush().map_err(crate::errno::workspace_errno)
     }
 
     /// Closes a handle.
     pub(crate) fn release(&self, handle: FileHandle) {
-        if let Ok(open) = self.handles.get(handle) {
-            self.note_what_was_read(&open, handle);
-        }
         let Some(handle) = self.handles.remove(handle) else { return };
         if handle.can_write {
             self.apply_or_rescue(&mut handle.node.file.lock());
         }
         self.handles.close(handle);
-    }
-
-    /// Remembers what the program of a handle knows of a file when it closes it.
-    fn note_what_was_read(&self, open: &Handle, number: FileHandle) {
-        let (id, written) = {
-            let state = open.node.file.lock();
-            (state.id.clone(), state.own_version.clone())
-        };
-        let known = if open.can_write && written.is_some() {
-            written
-        } else {
-            let reading = open.node.lock();
-            let has_read = reading.has_read_all(number);
-            reading.content.view.version().filter(|_| has_read).cloned()
-        };
-        if let Some(version) = known {
-            self.read_log.note(process_of(open.thread), &id, version);
-        }
     }
 
     /// Reserves or removes space, as `fallocate(2)` does: its modes are bits.

@@ -27,7 +27,7 @@ pub(crate) enum FileView {
         /// The version that the program has read.
         read: VersionToken,
         /// The newest content.
-        newest: Arc<FileView>,
+        newest: Arc<Self>,
     },
 }
 

@@ -6,8 +6,8 @@
 //! # Invariants
 //!
 //! - A program that reads a file from its beginning to its end reads one version, and `fstat`
-//!   reports the size of that (`file_view`). A program that opens the file meanwhile gets the newest
-//!   version, and to the kernel that is another file (`node_table`, `passes`).
+//!   reports the size of that (`file_view`). A program that opens the file meanwhile gets the
+//!   newest version, and to the kernel that is another file (`node_table`, `passes`).
 //! - The kernel caches names and attributes, and forgets them when they change (`invalidation`). It
 //!   caches no attribute of a file that is open, and no content except for `mmap`.
 //! - What a program wrote and the workspace did not accept is kept in a file of the host, and the

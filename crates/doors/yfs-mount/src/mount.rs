@@ -119,9 +119,9 @@ impl Mount {
         self.session.as_ref().is_none_or(|session| session.guard.is_finished())
     }
 
-    /// Unmounts the workspace. What programs have written is applied first. If a program still uses
-    /// the directory, the directory goes away at once, and what the program has open fails from then
-    /// on.
+    /// Unmounts the workspace. What programs have written is applied first. If a program still
+    /// uses the directory, the directory goes away at once, and what the program has open fails
+    /// from then on.
     ///
     /// # Errors
     ///

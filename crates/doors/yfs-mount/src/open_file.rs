@@ -99,7 +99,7 @@ impl FileState {
             // What follows is the new content.
             PendingWrites::Copy(copy) => !copy.is_only_emptied,
         };
-        is_waiting && now.duration_since(self.written_at) >= QUIET
+        is_waiting && !self.is_unlinked && now.duration_since(self.written_at) >= QUIET
     }
 
     /// Lets an entry show what programs of this mount are writing.

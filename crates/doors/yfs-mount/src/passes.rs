@@ -78,7 +78,9 @@ impl MountedTree {
         let is_newest = |number: &INodeNo| {
             let Some(node) = self.handles.node(*number) else { return true };
             let state = node.file.lock();
-            state.pending_size().is_some() || self.is_newest(&state, &node.lock())
+            let mut reading = node.lock();
+            self.show_written(&state, &mut reading);
+            state.pending_size().is_some() || self.is_newest(&state, &reading)
         };
         let found = [first].into_iter().chain(others).find(is_newest);
         found.unwrap_or_else(|| self.nodes.add_number(id))

@@ -35,7 +35,7 @@ impl MountedTree {
     /// Applies what programs wrote to a file. If that fails, it stays pending.
     pub(crate) fn apply(&self, state: &mut FileState) -> CallResult {
         if state.is_unlinked {
-            state.pending = PendingWrites::None;
+            // It lasts as long as the programs have the file open.
             return Ok(());
         }
         let (sent, own_version) = match &state.pending {

@@ -43,6 +43,11 @@ impl MountedTree {
         self.nodes.id(number).ok_or(Errno::EISDIR)
     }
 
+    /// Returns the inode number of a node, by which its times are kept.
+    pub(crate) fn inode_number(&self, number: INodeNo) -> INodeNo {
+        self.nodes.id(number).map_or(number, |id| self.nodes.number(&id))
+    }
+
     /// Returns the path of a name in a directory.
     pub(crate) fn child_path(&self, parent: INodeNo, name: &OsStr) -> CallResult<VPath> {
         let parent = self.nodes.path(parent).ok_or(Errno::ESTALE)?;
@@ -153,7 +158,7 @@ impl MountedTree {
             let time = FileAttribute::Mtime(millis(modified));
             block_on(self.fs.set_attribute(&path, time)).map_err(errno)?;
         }
-        self.times.set(number.0, |times| {
+        self.times.set(self.inode_number(number).0, |times| {
             times.accessed = accessed.or(times.accessed);
             // A time that was set before is older than the write that changed the size.
             times.modified = modified.or(times.modified.filter(|_| new.size.is_none()));
@@ -271,6 +276,8 @@ impl MountedTree {
             (false, true) => return Err(Errno::ENOTDIR),
             _ => (),
         }
+        // What is pending is in the trash with the rest, unless the disk is full.
+        self.apply_open(&entry.id).ok();
         block_on(self.fs.rm(&path, &RemoveOptions::default())).map_err(errno)?;
         if let Some(file) = self.handles.find_file(&entry.id) {
             file.lock().is_unlinked = true;

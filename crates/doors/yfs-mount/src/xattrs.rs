@@ -125,7 +125,7 @@ impl XattrCalls<'_> {
         }
         let set = self.fs.set_attribute(&path, FileAttribute::Metadata(metadata));
         block_on(set).map_err(errno)?;
-        self.times.set(number.0, |_| ());
+        self.times.set(self.inode_number(number).0, |_| ());
         Ok(())
     }
 
