@@ -5,8 +5,8 @@ use std::{ops::Deref, sync::Arc};
 use bytes::Bytes;
 use fuser::{Errno, FileHandle, FopenFlags, INodeNo, OpenAccMode, OpenFlags};
 use parking_lot::Mutex;
-use smol_str::SmolStr;
 use yfs_types::id::FileId;
+use yfs_vfs::VersionBase;
 
 use crate::{
     errno::CallResult,
@@ -15,7 +15,7 @@ use crate::{
     mount::MountedTree,
     open_file::{FileState, MAX_APPENDED_BYTES, PendingWrites},
     open_node::OpenNode,
-    program_name::label_of,
+    program_name::Writer,
     read_log::process_of,
 };
 
@@ -61,8 +61,7 @@ impl FileCalls<'_> {
         if can_write {
             self.check_writable()?;
         }
-        let label = if can_write { label_of(pid) } else { SmolStr::default() };
-        self.open_node(number, &id, flags, (label, pid))
+        self.open_node(number, &id, flags, pid)
     }
 
     /// Opens a node of a file.
@@ -71,7 +70,7 @@ impl FileCalls<'_> {
         number: INodeNo,
         id: &FileId,
         flags: OpenFlags,
-        (label, thread): (SmolStr, u32),
+        thread: u32,
     ) -> CallResult<(FileHandle, FopenFlags)> {
         let mode = flags.acc_mode();
         let can_write = mode != OpenAccMode::O_RDONLY;
@@ -88,12 +87,14 @@ impl FileCalls<'_> {
             seen: Mutex::new(node.seen()),
             node,
             can_read: mode != OpenAccMode::O_WRONLY,
-            can_write,
+            writer: can_write.then(|| Writer::of(thread)),
             appends: flags.0 & libc::O_APPEND != 0,
-            label,
             thread,
         };
         let handle = self.handles.add(number, make, handle)?;
+        if can_write {
+            self.handles.get(handle)?.node.file.lock().n_writers += 1;
+        }
         // From now on the kernel asks for the attributes.
         self.forget_attributes(number);
         if can_write && flags.0 & libc::O_TRUNC != 0 {
@@ -106,9 +107,10 @@ impl FileCalls<'_> {
     /// Bases what a program writes that empties a file on the version that it has read before.
     fn base_on_what_was_read(&self, handle: FileHandle, id: &FileId) -> CallResult {
         let handle = self.handles.get(handle)?;
-        if let Some(read) = self.read_log.get(process_of(handle.thread), id) {
+        let writer = handle.writer.as_ref().ok_or(Errno::EBADF)?;
+        if let Some(known) = self.read_log.get(writer.process, id) {
             let (newest, generation) = handle.node.seen();
-            *handle.seen.lock() = (Arc::new(FileView::Reread { read, newest }), generation);
+            *handle.seen.lock() = (Arc::new(FileView::Reread { known, newest }), generation);
         }
         Ok(())
     }
@@ -152,13 +154,14 @@ impl FileCalls<'_> {
         let n_read = reading.read(number, (offset, len), is_mapped);
         let has_read_all = reading.has_read_all(number) && !had_read_all;
         let id = reading.content.entry.id.clone();
-        if handle.can_write {
+        if handle.writer.is_some() {
             *handle.seen.lock() = (view.clone(), reading.content.generation);
         }
         drop(reading);
         if let (true, Some(version)) = (has_read_all, view.version()) {
             // Now and not when the program closes the file: the kernel reports that later.
-            self.read_log.note(process_of(handle.thread), &id, version.clone());
+            let known = VersionBase::Version(version.clone());
+            self.read_log.note(process_of(handle.thread), &id, known);
         }
         view.read(offset, n_read)
     }
@@ -178,15 +181,13 @@ impl FileCalls<'_> {
     /// Writes to a file, and returns the number of bytes written.
     pub(crate) fn write(&self, handle: FileHandle, offset: u64, data: &[u8]) -> CallResult<u32> {
         let handle = self.handles.get(handle)?;
-        if !handle.can_write {
-            return Err(Errno::EBADF);
-        }
+        let writer = handle.writer.as_ref().ok_or(Errno::EBADF)?;
         let mut state = handle.node.file.lock();
         if handle.appends && !state.is_unlinked {
-            self.append_pending(&handle, &mut state, data)?;
+            self.append_pending(&handle, writer, &mut state, data)?;
         } else {
             let view = self.view_to_change(&handle, &state);
-            let copy = self.working_copy(&mut state, &view, &handle.label)?;
+            let copy = self.working_copy(&mut state, &view, writer)?;
             let offset = if handle.appends { copy.size() } else { offset };
             copy.write(offset, data)?;
         }
@@ -196,15 +197,21 @@ impl FileCalls<'_> {
         u32::try_from(data.len()).map_err(|_| Errno::EINVAL)
     }
 
-    fn append_pending(&self, handle: &Handle, state: &mut FileState, data: &[u8]) -> CallResult {
+    fn append_pending(
+        &self,
+        handle: &Handle,
+        by: &Writer,
+        state: &mut FileState,
+        data: &[u8],
+    ) -> CallResult {
         match &mut state.pending {
             PendingWrites::Copy(copy) => {
                 let end = copy.size();
                 copy.write(end, data)
             }
-            PendingWrites::Appended { data: pending, label, .. } => {
+            PendingWrites::Appended { data: pending, writer, .. } => {
                 pending.extend_from_slice(data);
-                *label = handle.label.clone();
+                *writer = by.clone();
                 if pending.len() >= MAX_APPENDED_BYTES { self.apply(state) } else { Ok(()) }
             }
             PendingWrites::None => {
@@ -212,8 +219,8 @@ impl FileCalls<'_> {
                     Ok(size) => size,
                     Err(_) => handle.node.lock().content.view.size(),
                 };
-                let (data, label) = (data.to_vec(), handle.label.clone());
-                state.pending = PendingWrites::Appended { data, size_before, label };
+                let (data, writer) = (data.to_vec(), by.clone());
+                state.pending = PendingWrites::Appended { data, size_before, writer };
                 Ok(())
             }
         }
@@ -238,12 +245,13 @@ impl FileCalls<'_> {
     /// Cuts or extends a file.
     pub(crate) fn set_size(&self, handle: FileHandle, size: u64) -> CallResult {
         let handle = self.handles.get(handle)?;
+        let writer = handle.writer.as_ref().ok_or(Errno::EBADF)?;
         let mut state = handle.node.file.lock();
         let view = self.view_to_change(&handle, &state);
         if state.pending_size().unwrap_or(view.size()) == size {
             return Ok(());
         }
-        self.working_copy(&mut state, &view, &handle.label)?.set_size(size)?;
+        self.working_copy(&mut state, &view, writer)?.set_size(size)?;
         state.note_write();
         drop(state);
         self.note_pending();
@@ -254,15 +262,10 @@ impl FileCalls<'_> {
     /// shell closes one of two descriptors before it runs the program that writes.
     pub(crate) fn flush(&self, handle: FileHandle) -> CallResult {
         let handle = self.handles.get(handle)?;
-        let mut state = handle.node.file.lock();
-        if !handle.can_write {
+        if handle.writer.is_none() {
             return Ok(());
         }
-        self.apply_for_reader(&mut state)?;
-        if let Some(version) = state.own_version.clone() {
-            self.read_log.note(process_of(handle.thread), &state.id, version);
-        }
-        Ok(())
+        self.apply_for_reader(&mut handle.node.file.lock())
     }
 
     /// Makes what a handle wrote an edit that survives a power cut.
@@ -275,8 +278,14 @@ impl FileCalls<'_> {
     /// Closes a handle.
     pub(crate) fn release(&self, handle: FileHandle) {
         let Some(handle) = self.handles.remove(handle) else { return };
-        if handle.can_write {
-            self.apply_or_rescue(&mut handle.node.file.lock());
+        if handle.writer.is_some() {
+            let mut state = handle.node.file.lock();
+            state.n_writers = state.n_writers.saturating_sub(1);
+            // What is pending is of the other programs, if there are any: the kernel reports the end
+            // of a handle late, when another program may just have emptied the file.
+            if state.n_writers == 0 {
+                self.apply_or_rescue(&mut state);
+            }
         }
         self.handles.close(handle);
     }

@@ -21,11 +21,10 @@ pub(crate) enum FileView {
     Pinned(PinnedContent),
     /// One that a program wrote, and that others' changes were merged into since.
     Sent(Bytes),
-    /// The newest one, of a program that has read an older version: what it writes is based on
-    /// that.
+    /// The newest one, of a program that knows an older one: what it writes is based on that.
     Reread {
-        /// The version that the program has read.
-        read: VersionToken,
+        /// The content that the program knows.
+        known: VersionBase,
         /// The newest content.
         newest: Arc<Self>,
     },
@@ -96,10 +95,9 @@ impl FileView {
 
     /// Returns what names this content as the base of a write, best first.
     pub(crate) fn bases(&self) -> Vec<VersionBase> {
-        if let Self::Reread { read, newest } = self {
-            // A version that is too old to be found: as of a program that has read nothing.
-            let read = VersionBase::Version(read.clone());
-            return [read].into_iter().chain(newest.bases()).collect();
+        if let Self::Reread { known, newest } = self {
+            // If the version is too old to be found: as of a program that has read nothing.
+            return [known.clone()].into_iter().chain(newest.bases()).collect();
         }
         let by_version = self.version().cloned().map(VersionBase::Version);
         let by_content = self.in_memory().map(|data| VersionBase::Content(data.clone()));

@@ -8,12 +8,11 @@ use std::sync::{
 use dashmap::DashMap;
 use fuser::{Errno, FileHandle, INodeNo};
 use parking_lot::Mutex;
-use smol_str::SmolStr;
 use yfs_types::id::FileId;
 
 use crate::{
     errno::CallResult, file_view::FileView, listing::Listing, open_file::OpenFile,
-    open_node::OpenNode,
+    open_node::OpenNode, program_name::Writer,
 };
 
 /// A handle of a file.
@@ -21,11 +20,10 @@ use crate::{
 pub(crate) struct Handle {
     pub(crate) node: Arc<OpenNode>,
     pub(crate) can_read: bool,
-    pub(crate) can_write: bool,
     /// Whether writes go to the end, wherever it is.
     pub(crate) appends: bool,
-    /// The label of what the program changes.
-    pub(crate) label: SmolStr,
+    /// The program, if it can write.
+    pub(crate) writer: Option<Writer>,
     /// The thread that opened it.
     pub(crate) thread: u32,
     /// The content that the program has read last, or else opened, and the generation of this

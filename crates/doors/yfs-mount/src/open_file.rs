@@ -7,11 +7,12 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use smol_str::SmolStr;
 use yfs_types::id::FileId;
 use yfs_vfs::{DirEntry, VersionToken};
 
-use crate::{file_view::FileView, node_times::millis, working_copy::WorkingCopy};
+use crate::{
+    file_view::FileView, node_times::millis, program_name::Writer, working_copy::WorkingCopy,
+};
 
 /// How long a program that keeps a file open must write nothing until what it wrote is applied.
 pub(crate) const QUIET: Duration = Duration::from_millis(500);
@@ -40,6 +41,8 @@ pub(crate) struct FileState {
     /// The version that the last content became, if nothing was merged into it. The kernel knows
     /// it.
     pub(crate) own_version: Option<VersionToken>,
+    /// The number of handles that can write.
+    pub(crate) n_writers: usize,
     /// Whether a program of this mount has removed the file.
     pub(crate) is_unlinked: bool,
     /// When a program last wrote.
@@ -58,8 +61,8 @@ pub(crate) enum PendingWrites {
         data: Vec<u8>,
         /// The size of the file before them.
         size_before: u64,
-        /// The label of the program.
-        label: SmolStr,
+        /// The last program that appended.
+        writer: Writer,
     },
     /// A new content.
     Copy(WorkingCopy),
@@ -73,6 +76,7 @@ impl OpenFile {
             generation: 0,
             sent: None,
             own_version: None,
+            n_writers: 0,
             is_unlinked: false,
             written_at: Instant::now(),
         };

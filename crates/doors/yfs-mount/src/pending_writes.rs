@@ -28,6 +28,7 @@ use crate::{
     node_table::path_by_id,
     node_times::millis,
     open_file::{FileState, PendingWrites},
+    program_name::Writer,
     working_copy::WorkingCopy,
 };
 
@@ -38,27 +39,33 @@ impl MountedTree {
             // It lasts as long as the programs have the file open.
             return Ok(());
         }
-        let (sent, own_version) = match &state.pending {
+        let (sent, own_version, writer) = match &state.pending {
             PendingWrites::None => return Ok(()),
-            PendingWrites::Appended { data, label, .. } => {
-                self.append(&state.id, data, label)?;
-                (None, None)
+            PendingWrites::Appended { data, writer, .. } => {
+                self.append(&state.id, data, &writer.label)?;
+                (None, None, writer)
             }
             PendingWrites::Copy(copy) => {
                 let outcome = self.write_or_keep_in_trash(&state.id, copy)?;
-                let sent = copy.in_memory().map(Bytes::copy_from_slice).map(FileView::Sent);
-                (sent, outcome.version.filter(|_| !outcome.merged))
+                let sent = copy.in_memory().map(Bytes::copy_from_slice);
+                (sent, outcome.version.filter(|_| !outcome.merged), &copy.writer)
             }
         };
+        let by_version = own_version.clone().map(VersionBase::Version);
+        match by_version.or_else(|| sent.clone().map(VersionBase::Content)) {
+            Some(known) => self.read_log.note(writer.process, &state.id, known),
+            // It does not know what it appended to.
+            None => self.read_log.forget(writer.process, &state.id),
+        }
         state.own_version = own_version;
         state.pending = PendingWrites::None;
         state.generation += 1;
-        state.sent = sent.map(Arc::new);
+        state.sent = sent.map(FileView::Sent).map(Arc::new);
         Ok(())
     }
 
-    /// Applies what is pending of a file that the last program has closed. What the workspace does
-    /// not accept goes to a file of the host.
+    /// Applies what is pending of a file that the last program that can write has closed. What the
+    /// workspace does not accept goes to a file of the host.
     pub(crate) fn apply_or_rescue(&self, state: &mut FileState) {
         if self.apply(state).is_ok() {
             return;
@@ -112,7 +119,7 @@ impl MountedTree {
     }
 
     fn write_copy(&self, id: &FileId, copy: &WorkingCopy) -> Result<WriteOutcome, FsError> {
-        let mut options = self.write_options(&copy.label);
+        let mut options = self.write_options(&copy.writer.label);
         options.mtime = Some(millis(copy.modified));
         let mut stale = None;
         for base in copy.base.bases() {
@@ -157,19 +164,19 @@ impl MountedTree {
         &self,
         state: &'a mut FileState,
         view: &Arc<FileView>,
-        label: &SmolStr,
+        writer: &Writer,
     ) -> CallResult<&'a mut WorkingCopy> {
         if let PendingWrites::Appended { .. } = state.pending {
             // It must be first: what follows replaces the content.
             self.apply(state)?;
         }
         if let PendingWrites::None = state.pending {
-            let copy = WorkingCopy::new(view.clone(), label.clone())?;
+            let copy = WorkingCopy::new(view.clone(), writer.clone())?;
             state.pending = PendingWrites::Copy(copy);
         }
         match &mut state.pending {
             PendingWrites::Copy(copy) => {
-                copy.label = label.clone();
+                copy.writer = writer.clone();
                 Ok(copy)
             }
             _ => Err(Errno::EIO),

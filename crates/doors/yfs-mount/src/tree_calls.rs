@@ -5,8 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use bytes::Bytes;
 use fuser::{Errno, FileAttr, FileHandle, FopenFlags, INodeNo, OpenFlags, RenameFlags, TimeOrNow};
 use futures::executor::block_on;
+use yfs::PinnedContent;
 use yfs_types::{id::FileId, name::MAX_NAME_LEN, path::VPath, time::Millis};
 use yfs_vfs::{
     CopyOptions, CreateMode, DirEntry, FileAttribute, FileKind, FileSystem, FsCode, MkdirOptions,
@@ -196,7 +198,7 @@ impl MountedTree {
             self.make_file((parent, name), mode, flags.0 & libc::O_EXCL != 0, &label)?;
         let number = described.1.ino;
         let (handle, open_flags) =
-            self.files().open_node(number, &self.id_of(number)?, flags, (label, pid))?;
+            self.files().open_node(number, &self.id_of(number)?, flags, pid)?;
         Ok(((NEVER, described.1), handle, open_flags))
     }
 
@@ -212,7 +214,7 @@ impl MountedTree {
         let path = self.child_path(parent, name)?;
         let mut options = self.write_options(label);
         (options.create, options.mode) = (CreateMode::New, Some(mode & 0o7777));
-        match block_on(self.fs.write(&path, bytes::Bytes::new(), &options)) {
+        match block_on(self.fs.write(&path, Bytes::new(), &options)) {
             Ok(_) => self.times.touch(parent.0),
             Err(error) if error.code == FsCode::EEXIST && !is_exclusive => (),
             Err(error) => return Err(errno(error)),
@@ -307,12 +309,34 @@ impl MountedTree {
         self.apply_open(&source.id)?;
         let replace = !flags.contains(RenameFlags::RENAME_NOREPLACE);
         let options = MoveOptions { replace, parents: false };
-        let is_merged = match &replaced {
-            Some(replaced) if replace => self.merge_into(&source, replaced, pid)?,
+        // The content that replaces another one is what the program knows from then on.
+        let over = replaced.as_ref().filter(|replaced| {
+            [&source, replaced].iter().all(|entry| entry.kind == FileKind::File)
+                && source.id != replaced.id
+                && replace
+        });
+        let content = match over {
+            Some(_) => Some(self.fs.pin(&from).map_err(errno)?),
+            None => None,
+        };
+        let data = content.as_ref().and_then(PinnedContent::in_memory);
+        let process = process_of(pid);
+        let is_merged = match (over, data) {
+            (Some(replaced), Some(data)) => {
+                let known = self.read_log.get(process, &replaced.id);
+                self.merge_into((&source, data), replaced, known, pid)?
+            }
             _ => false,
         };
         if !is_merged {
             block_on(self.fs.mv(&from, &to, &options)).map_err(errno)?;
+        }
+        match (over, data) {
+            (Some(replaced), Some(data)) => {
+                self.read_log.note(process, &replaced.id, VersionBase::Content(data.clone()));
+            }
+            (Some(replaced), None) => self.read_log.forget(process, &replaced.id),
+            _ => (),
         }
         let replaced = replaced.filter(|replaced| replaced.id != source.id);
         if let Some(replaced) = replaced.filter(|entry| entry.kind != FileKind::Directory) {
@@ -328,21 +352,21 @@ impl MountedTree {
 
     /// Puts the content of a file into the place of another one that others have changed since the
     /// program read it, so that their changes stay. Reports whether that was so.
-    fn merge_into(&self, source: &DirEntry, replaced: &DirEntry, pid: u32) -> CallResult<bool> {
-        let is_file = |entry: &DirEntry| entry.kind == FileKind::File;
+    fn merge_into(
+        &self,
+        (source, data): (&DirEntry, &Bytes),
+        replaced: &DirEntry,
+        known: Option<VersionBase>,
+        pid: u32,
+    ) -> CallResult<bool> {
         let (from, to) = (path_by_id(&source.id), path_by_id(&replaced.id));
-        let read = self.read_log.get(process_of(pid), &replaced.id);
-        let Some(read) = read.filter(|_| is_file(source) && is_file(replaced)) else {
-            return Ok(false);
+        let is_current = |known: &VersionBase| {
+            let VersionBase::Version(known) = known else { return false };
+            self.fs.version(&to).is_ok_and(|now| now == *known)
         };
-        if source.id == replaced.id || self.fs.version(&to).is_ok_and(|now| now == read) {
-            return Ok(false);
-        }
-        let content = self.fs.pin(&from).map_err(errno)?;
-        let Some(data) = content.in_memory() else { return Ok(false) };
+        let Some(known) = known.filter(|known| !is_current(known)) else { return Ok(false) };
         let mut options = self.write_options(&label_of(pid));
-        options.base = Some(VersionBase::Version(read));
-        options.mode = Some(source.mode);
+        (options.base, options.mode) = (Some(known), Some(source.mode));
         match block_on(self.fs.write(&to, data.clone(), &options)) {
             Err(error) if error.code == FsCode::ESTALE => return Ok(false),
             written => drop(written.map_err(errno)?),

@@ -15,12 +15,12 @@ use std::{
 
 use bytes::Bytes;
 use fuser::Errno;
-use smol_str::SmolStr;
 
 use self::byte_ranges::ByteRanges;
 use crate::{
     errno::{CallResult, io_errno},
     file_view::FileView,
+    program_name::Writer,
 };
 
 /// The largest content that is held in memory, in bytes.
@@ -34,8 +34,8 @@ pub(crate) const MAX_FILE_BYTES: u64 = 1 << 53;
 pub(crate) struct WorkingCopy {
     /// The content that the writer began with.
     pub(crate) base: Arc<FileView>,
-    /// The label of the last writer.
-    pub(crate) label: SmolStr,
+    /// The last program that wrote.
+    pub(crate) writer: Writer,
     /// When it was last written, which becomes the modification time.
     pub(crate) modified: SystemTime,
     /// Whether it was emptied and nothing written since: what programs do first when they rewrite
@@ -68,7 +68,7 @@ pub(crate) struct WorkingReader<'a> {
 
 impl WorkingCopy {
     /// Begins to write over a content.
-    pub(crate) fn new(base: Arc<FileView>, label: SmolStr) -> CallResult<Self> {
+    pub(crate) fn new(base: Arc<FileView>, writer: Writer) -> CallResult<Self> {
         let bytes = match base.in_memory() {
             Some(data) if data.len() as u64 <= MAX_MEMORY_BYTES => {
                 WorkingBytes::Memory(data.to_vec())
@@ -76,7 +76,7 @@ impl WorkingCopy {
             _ => WorkingBytes::Overlay(Overlay::new(base.size()).map_err(io_errno)?),
         };
         let (modified, is_only_emptied) = (SystemTime::now(), false);
-        Ok(Self { base, label, modified, is_only_emptied, bytes })
+        Ok(Self { base, writer, modified, is_only_emptied, bytes })
     }
 
     /// Returns the number of bytes.
@@ -217,7 +217,7 @@ mod tests {
 
     fn copy_of(base: &[u8]) -> WorkingCopy {
         let base = Arc::new(FileView::Sent(Bytes::copy_from_slice(base)));
-        WorkingCopy::new(base, SmolStr::default()).expect("a copy")
+        WorkingCopy::new(base, Writer::of(0)).expect("a copy")
     }
 
     fn overlay_of(base: &[u8]) -> WorkingCopy {
