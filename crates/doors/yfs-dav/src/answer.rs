@@ -119,7 +119,8 @@ pub(crate) fn text_response(status: StatusCode, mut text: String) -> DavResponse
     response
 }
 
-fn status_of(code: FsCode) -> StatusCode {
+/// Returns the status of an answer to a call that failed so: one for all doors of HTTP.
+pub fn status_of(code: FsCode) -> StatusCode {
     match code {
         FsCode::ENOENT => StatusCode::NOT_FOUND,
         FsCode::EINVAL | FsCode::ENAMETOOLONG => StatusCode::BAD_REQUEST,
@@ -129,6 +130,8 @@ fn status_of(code: FsCode) -> StatusCode {
         FsCode::ENOSPC => StatusCode::INSUFFICIENT_STORAGE,
         FsCode::ENOSYS => StatusCode::NOT_IMPLEMENTED,
         FsCode::EIO | FsCode::ECANCELED => StatusCode::INTERNAL_SERVER_ERROR,
+        // EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, ELOOP, EBUSY, EXDEV: they depend on the present
+        // state.
         _ => StatusCode::CONFLICT,
     }
 }

@@ -39,7 +39,7 @@ mod time_format;
 mod xml;
 
 pub use crate::{
-    answer::{DavBody, DavError, DavResponse},
+    answer::{DavBody, DavError, DavResponse, status_of},
     request::{DavCaller, DavContent, DavQuota, StoredContent},
     service::{DavService, MAX_XML_LEN},
 };

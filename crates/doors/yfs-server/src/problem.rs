@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use yfs::WorkspaceError;
-use yfs_dav::conditions::MalformedCondition;
+use yfs_dav::{conditions::MalformedCondition, status_of};
 use yfs_store::StoreError;
 use yfs_vfs::{FsCode, FsError};
 use yfs_wire::ProblemJson;
@@ -137,22 +137,6 @@ impl From<TokenError> for HttpProblem {
             _ => StatusCode::UNAUTHORIZED,
         };
         Self::new(status, error.to_string())
-    }
-}
-
-fn status_of(code: FsCode) -> StatusCode {
-    match code {
-        FsCode::ENOENT => StatusCode::NOT_FOUND,
-        FsCode::EINVAL | FsCode::ENAMETOOLONG => StatusCode::BAD_REQUEST,
-        FsCode::EACCES | FsCode::EPERM | FsCode::EROFS => StatusCode::FORBIDDEN,
-        FsCode::ESTALE => StatusCode::PRECONDITION_FAILED,
-        FsCode::EFBIG => StatusCode::PAYLOAD_TOO_LARGE,
-        FsCode::ENOSPC => StatusCode::INSUFFICIENT_STORAGE,
-        FsCode::ENOSYS => StatusCode::NOT_IMPLEMENTED,
-        FsCode::EIO | FsCode::ECANCELED => StatusCode::INTERNAL_SERVER_ERROR,
-        // EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, ELOOP, EBUSY, EXDEV: they depend on the present
-        // state.
-        _ => StatusCode::CONFLICT,
     }
 }
 

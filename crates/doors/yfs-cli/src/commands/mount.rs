@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -103,6 +103,9 @@ fn prepare(dir: &Path) -> Result<PathBuf> {
         umount::end(dir, true)?;
     }
     let host = |error| CommandError::host(dir, &error);
+    if dir.exists() && !dir.is_dir() {
+        return Err(host(io::Error::from(io::ErrorKind::NotADirectory)));
+    }
     std::fs::create_dir_all(dir).map_err(host)?;
     dir.canonicalize().map_err(host)
 }
