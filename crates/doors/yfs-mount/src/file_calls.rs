@@ -281,8 +281,8 @@ impl FileCalls<'_> {
         if handle.writer.is_some() {
             let mut state = handle.node.file.lock();
             state.n_writers = state.n_writers.saturating_sub(1);
-            // What is pending is of the other programs, if there are any: the kernel reports the end
-            // of a handle late, when another program may just have emptied the file.
+            // What is pending is of the other programs, if there are any: the kernel reports the
+            // end of a handle late, when another program may just have emptied the file.
             if state.n_writers == 0 {
                 self.apply_or_rescue(&mut state);
             }
